@@ -1,0 +1,204 @@
+//! The 256-bit secret of a mark: its file, its fingerprint, and nothing that prints it.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use secrecy::zeroize::{Zeroize, Zeroizing};
+use secrecy::{ExposeSecret, SecretBox};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+const FINGERPRINT_TAG: &[u8] = b"greenmark/key-fingerprint/1";
+const FORM: &str = "64 hexadecimal digits and a newline";
+
+/// A secret key. It never appears in `Debug`, logs, arguments or requests.
+pub struct Key(SecretBox<[u8; 32]>);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Key({})", self.fingerprint())
+    }
+}
+
+impl Clone for Key {
+    fn clone(&self) -> Self {
+        Self::from_bytes(*self.expose())
+    }
+}
+
+impl Key {
+    /// A fresh key from the operating system's generator.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] when the system has no randomness to give.
+    pub fn generate() -> Result<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)
+            .map_err(|source| Error::backend("asking the system for a random key", source))?;
+        let key = Self::from_bytes(bytes);
+        bytes.zeroize();
+        Ok(key)
+    }
+
+    /// The key with these bytes.
+    #[must_use]
+    pub fn from_bytes(mut bytes: [u8; 32]) -> Self {
+        let key = Self(SecretBox::init_with_mut(|secret: &mut [u8; 32]| secret.copy_from_slice(&bytes)));
+        bytes.zeroize();
+        key
+    }
+
+    /// The key written as 64 hexadecimal digits, as a key file holds it (a final line break is
+    /// allowed, nothing else).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] that never repeats the text.
+    pub fn from_hex(text: &str) -> Result<Self> {
+        let digits = text.strip_suffix('\n').unwrap_or(text);
+        let digits = digits.strip_suffix('\r').unwrap_or(digits);
+        let wrong = |found: String| Error::parameter("key", found, FORM);
+        if digits.len() != 64 {
+            return Err(wrong(format!("text of {} characters", digits.chars().count())));
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in digits.bytes().enumerate() {
+            let digit = match byte {
+                b'0'..=b'9' => byte - b'0',
+                b'a'..=b'f' => byte - b'a' + 10,
+                b'A'..=b'F' => byte - b'A' + 10,
+                _ => {
+                    bytes.zeroize();
+                    return Err(wrong(format!("a non-hexadecimal character at place {index}")));
+                }
+            };
+            bytes[index / 2] = bytes[index / 2] << 4 | digit;
+        }
+        let key = Self::from_bytes(bytes);
+        bytes.zeroize();
+        Ok(key)
+    }
+
+    /// Reads a key file. A file that others can read is refused.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when it cannot be read, [`Error::File`] when its mode or content is wrong.
+    pub fn read(path: &Path) -> Result<Self> {
+        let metadata = fs::metadata(path).map_err(|source| Error::io("read key file", path, source))?;
+        refuse_shared(path, &metadata)?;
+        if metadata.len() > 1024 {
+            return Err(Error::file(
+                path,
+                None,
+                format!("{} bytes are no key file", metadata.len()),
+                format!("a key file is {FORM}; `wm keygen` makes one"),
+            ));
+        }
+        let bytes = Zeroizing::new(
+            fs::read(path).map_err(|source| Error::io("read key file", path, source))?,
+        );
+        let text = std::str::from_utf8(&bytes).unwrap_or("");
+        Self::from_hex(text).map_err(|error| match error {
+            Error::Parameter { value, .. } => Error::file(
+                path,
+                None,
+                format!("not a key ({value})"),
+                format!("a key file is {FORM}; `wm keygen` makes one"),
+            ),
+            other => other,
+        })
+    }
+
+    /// Writes the key to a new file with mode 0600; an existing file is never overwritten.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; its kind is `AlreadyExists` when the file is there.
+    pub fn write_new(&self, path: &Path) -> Result<()> {
+        let failed = |source| Error::io("create key file", path, source);
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path).map_err(failed)?;
+        let mut text = Zeroizing::new(String::with_capacity(65));
+        for byte in self.expose() {
+            text.push(hex_digit(byte >> 4));
+            text.push(hex_digit(byte & 15));
+        }
+        text.push('\n');
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+    }
+
+    /// The first 8 bytes of SHA-256(tag || key), which tell keys apart and give nothing away.
+    #[must_use]
+    pub fn fingerprint(&self) -> KeyFingerprint {
+        let digest = Sha256::new().chain_update(FINGERPRINT_TAG).chain_update(self.expose()).finalize();
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&digest[..8]);
+        KeyFingerprint(bytes)
+    }
+
+    /// The bytes, for the PRFs of this crate only.
+    pub(crate) fn expose(&self) -> &[u8; 32] {
+        self.0.expose_secret()
+    }
+}
+
+fn hex_digit(value: u8) -> char {
+    char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 })
+}
+
+#[cfg(unix)]
+fn refuse_shared(path: &Path, metadata: &fs::Metadata) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(Error::file(
+        path,
+        None,
+        format!("the key can be read by others (mode {mode:04o})"),
+        format!("run: chmod 600 {}", path.display()),
+    ))
+}
+
+#[cfg(not(unix))]
+fn refuse_shared(_path: &Path, _metadata: &fs::Metadata) -> Result<()> {
+    Ok(())
+}
+
+/// Tells keys apart without giving them away: 16 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyFingerprint([u8; 8]);
+
+impl std::fmt::Display for KeyFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for KeyFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+impl serde::Serialize for KeyFingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for KeyFingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || serde::de::Error::custom("a key fingerprint is 16 hexadecimal digits");
+        if text.len() != 16 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let value = u64::from_str_radix(&text, 16).map_err(|_| wrong())?;
+        Ok(Self(value.to_be_bytes()))
+    }
+}

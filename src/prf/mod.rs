@@ -1,0 +1,12 @@
+//! Keys, the way from a context to a seed, and the bit-exact generator behind every native
+//! scheme.
+//!
+//! Knows nothing of schemes or statistics. Nothing here depends on platform, thread or device.
+
+mod chacha;
+mod key;
+mod seed;
+
+pub use chacha::ChaCha8Stream;
+pub use key::{Key, KeyFingerprint};
+pub use seed::{DRAW_TAG, ContextSeeder, PrfTag, draw_seed};
