@@ -174,11 +174,7 @@ impl Error {
     }
 
     /// A parameter outside its range.
-    pub fn parameter(
-        name: &'static str,
-        value: impl ToString,
-        allowed: impl Into<String>,
-    ) -> Self {
+    pub fn parameter(name: &'static str, value: impl ToString, allowed: impl Into<String>) -> Self {
         Self::Parameter { name, value: value.to_string(), allowed: allowed.into() }
     }
 

@@ -112,10 +112,8 @@ impl TokenSet {
 pub fn check_ids(ids: &[TokenId], vocab: usize) -> Result<()> {
     match ids.iter().position(|&id| id as usize >= vocab) {
         None => Ok(()),
-        Some(position) => Err(Error::TokenOutOfRange {
-            position,
-            id: u64::from(ids[position]),
-            vocab,
-        }),
+        Some(position) => {
+            Err(Error::TokenOutOfRange { position, id: u64::from(ids[position]), vocab })
+        }
     }
 }

@@ -45,7 +45,8 @@ impl Key {
     /// The key with these bytes.
     #[must_use]
     pub fn from_bytes(mut bytes: [u8; 32]) -> Self {
-        let key = Self(SecretBox::init_with_mut(|secret: &mut [u8; 32]| secret.copy_from_slice(&bytes)));
+        let key =
+            Self(SecretBox::init_with_mut(|secret: &mut [u8; 32]| secret.copy_from_slice(&bytes)));
         bytes.zeroize();
         key
     }
@@ -85,7 +86,8 @@ impl Key {
     /// # Errors
     /// [`Error::Io`] when it cannot be read, [`Error::File`] when its mode or content is wrong.
     pub fn read(path: &Path) -> Result<Self> {
-        let metadata = fs::metadata(path).map_err(|source| Error::io("read key file", path, source))?;
+        let metadata =
+            fs::metadata(path).map_err(|source| Error::io("read key file", path, source))?;
         refuse_shared(path, &metadata)?;
         if metadata.len() > 1024 {
             return Err(Error::file(
@@ -133,7 +135,8 @@ impl Key {
     /// The first 8 bytes of SHA-256(tag || key), which tell keys apart and give nothing away.
     #[must_use]
     pub fn fingerprint(&self) -> KeyFingerprint {
-        let digest = Sha256::new().chain_update(FINGERPRINT_TAG).chain_update(self.expose()).finalize();
+        let digest =
+            Sha256::new().chain_update(FINGERPRINT_TAG).chain_update(self.expose()).finalize();
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&digest[..8]);
         KeyFingerprint(bytes)

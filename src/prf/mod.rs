@@ -9,4 +9,4 @@ mod seed;
 
 pub use chacha::ChaCha8Stream;
 pub use key::{Key, KeyFingerprint};
-pub use seed::{DRAW_TAG, ContextSeeder, PrfTag, draw_seed};
+pub use seed::{ContextSeeder, DRAW_TAG, PrfTag, draw_seed};
