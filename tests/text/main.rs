@@ -1,1 +1,6 @@
-//! (being written)
+//! Model files and tokenizers, through the public interface.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod gguf;
