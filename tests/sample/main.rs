@@ -1,1 +1,7 @@
-//! (being written)
+//! The sampling chain: its arithmetic, its members against published values and other systems'
+//! vectors, and the draw.
+
+#![expect(clippy::float_cmp, reason = "infinities, bits that must agree and values that are exact")]
+
+mod uniform;
+mod vectors;
