@@ -1,1 +1,5 @@
-//! (being written)
+//! Scoring, deduplication, verdicts and the report.
+
+mod profile;
+mod report;
+mod scoring;

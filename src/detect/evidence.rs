@@ -1,0 +1,116 @@
+//! Which tokens of a text count, and what each holds.
+//!
+//! A score depends on the scheme's effective input only, so a repeat of that input holds no new
+//! evidence and is counted once: otherwise repetitive human text would be flagged far more often
+//! than the stated rate.
+
+use std::collections::HashSet;
+
+use crate::scheme::Scheme;
+use crate::token::{TokenId, TokenSet};
+
+/// Why a token was not scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skip {
+    /// Fewer previous tokens than the context is wide.
+    Prefix,
+    /// The same effective input was scored before.
+    Repeated,
+    /// A token that is never marked, such as end-of-sequence.
+    Special,
+}
+
+/// What became of one token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// Counted, with this score.
+    Scored(f64),
+    /// Not counted.
+    Skipped(Skip),
+}
+
+/// Counts of the tokens that were not scored, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Skipped {
+    /// Too little context at the start.
+    pub prefix: u64,
+    /// The effective input was seen before.
+    pub repeated: u64,
+    /// Never marked.
+    pub special: u64,
+    /// Below an entropy threshold (only with entropies).
+    pub low_entropy: u64,
+    /// Without an entropy that belongs to them (only with entropies).
+    pub unaligned: u64,
+}
+
+/// The evidence of one sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// One entry per token of the text.
+    pub outcomes: Vec<Outcome>,
+    /// Number of scored tokens, T.
+    pub scored: u64,
+    /// Number of tokens that would be scored if repeats counted.
+    pub raw: u64,
+    /// Sum of the scores; the number of green tokens for a counting scheme.
+    pub sum: f64,
+    /// Sum of the scores if repeats counted.
+    pub raw_sum: f64,
+    /// The tokens left out.
+    pub skipped: Skipped,
+}
+
+/// Scores `tokens`, whose first contexts come from the end of `prompt`. The prompt itself is
+/// never scored.
+///
+/// Time is linear in the number of tokens; memory holds one entry per distinct effective input.
+#[must_use]
+pub fn gather(
+    scheme: &dyn Scheme,
+    never_marked: &TokenSet,
+    prompt: &[TokenId],
+    tokens: &[TokenId],
+) -> Evidence {
+    let width = scheme.context_width();
+    let tail = &prompt[prompt.len().saturating_sub(width)..];
+    let sequence: Vec<TokenId> = tail.iter().chain(tokens).copied().collect();
+    let mut evidence = Evidence {
+        outcomes: Vec::with_capacity(tokens.len()),
+        scored: 0,
+        raw: 0,
+        sum: 0.0,
+        raw_sum: 0.0,
+        skipped: Skipped::default(),
+    };
+    let mut seen: HashSet<Box<[TokenId]>> = HashSet::new();
+    let mut input = Vec::with_capacity(width + 1);
+    for position in tail.len()..sequence.len() {
+        let token = sequence[position];
+        let outcome = if position < width {
+            evidence.skipped.prefix += 1;
+            Outcome::Skipped(Skip::Prefix)
+        } else if never_marked.contains(token) {
+            evidence.skipped.special += 1;
+            Outcome::Skipped(Skip::Special)
+        } else {
+            let context = &sequence[position - width..position];
+            let score = scheme.score(context, token);
+            evidence.raw += 1;
+            evidence.raw_sum += score;
+            input.clear();
+            scheme.effective_input(context, token, &mut input);
+            if seen.insert(input.as_slice().into()) {
+                evidence.scored += 1;
+                evidence.sum += score;
+                Outcome::Scored(score)
+            } else {
+                evidence.skipped.repeated += 1;
+                Outcome::Skipped(Skip::Repeated)
+            }
+        };
+        evidence.outcomes.push(outcome);
+    }
+    evidence
+}

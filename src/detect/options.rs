@@ -1,0 +1,84 @@
+//! What a caller may choose about a detection.
+
+use crate::error::{Error, Result};
+use crate::stats::{LogProbability, ln_normal_upper};
+
+/// The rate of false accusations that is accepted: a text is flagged when its corrected p is at
+/// most this.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alpha(LogProbability);
+
+impl Alpha {
+    /// The z whose one-sided p is the default.
+    pub const DEFAULT_Z: f64 = 4.0;
+
+    /// Checks the range.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < alpha < 1.
+    pub fn new(alpha: f64) -> Result<Self> {
+        if alpha > 0.0 && alpha < 1.0 {
+            Ok(Self(LogProbability::from_ln(alpha.ln())))
+        } else {
+            Err(Error::parameter("alpha", alpha, "a number above 0 and below 1"))
+        }
+    }
+
+    /// The alpha that a normal test at threshold `z` would have: Q(z). Zero is a threshold like
+    /// any other.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless -37 <= z <= 37.
+    pub fn from_z(z: f64) -> Result<Self> {
+        if (-37.0..=37.0).contains(&z) {
+            Ok(Self(LogProbability::from_ln(ln_normal_upper(z))))
+        } else {
+            Err(Error::parameter("z_threshold", z, "a number from -37 to 37"))
+        }
+    }
+
+    /// As a log probability.
+    #[must_use]
+    pub fn log(self) -> LogProbability {
+        self.0
+    }
+
+    /// As a number.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.0.ln().exp()
+    }
+}
+
+impl Default for Alpha {
+    fn default() -> Self {
+        Self(LogProbability::from_ln(ln_normal_upper(Self::DEFAULT_Z)))
+    }
+}
+
+/// Whether the report lists every token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TokenDetails {
+    /// Totals only.
+    #[default]
+    Omit,
+    /// One entry per token, with offsets.
+    Include,
+}
+
+/// The choices of one detection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DetectOptions {
+    /// The accepted rate of false accusations.
+    pub alpha: Alpha,
+    /// Fewer scored tokens than this are `insufficient` whatever they show.
+    pub min_scored: u64,
+    /// Whether every token is listed.
+    pub details: TokenDetails,
+}
+
+impl Default for DetectOptions {
+    fn default() -> Self {
+        Self { alpha: Alpha::default(), min_scored: 1, details: TokenDetails::Omit }
+    }
+}
