@@ -189,10 +189,8 @@ impl Model {
                 });
             }
         }
-        let mut logits: Vec<Logits> = batch
-            .iter()
-            .map(|_| Logits { vocab: info.vocab_size, data: Vec::new() })
-            .collect();
+        let mut logits: Vec<Logits> =
+            batch.iter().map(|_| Logits { vocab: info.vocab_size, data: Vec::new() }).collect();
         // Inside a worker of the pool the parallel regions of a pass start without a hand-over.
         rayon::scope(|_| {
             let mut done = vec![0usize; batch.len()];

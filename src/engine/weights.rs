@@ -149,9 +149,7 @@ impl<'a> Weights<'a> {
             return Err(Error::file(
                 self.path(),
                 None,
-                format!(
-                    "tensor {own} has shape {found:?}, the configuration asks for {shape:?}"
-                ),
+                format!("tensor {own} has shape {found:?}, the configuration asks for {shape:?}"),
                 "the file does not hold the model it says it holds",
             ));
         }

@@ -67,9 +67,8 @@ pub(in crate::engine) fn from_gguf(gguf: &Gguf) -> Result<Config> {
     let size = |name: &str| -> Result<Option<usize>> {
         Ok(gguf.u32(&key(name))?.map(|value| value as usize))
     };
-    let need = |name: &str| -> Result<usize> {
-        size(name)?.ok_or_else(|| gguf.missing(&key(name)))
-    };
+    let need =
+        |name: &str| -> Result<usize> { size(name)?.ok_or_else(|| gguf.missing(&key(name))) };
     let warnings = check_settings(gguf, prefix)?;
 
     let hidden = need("embedding_length")?;
@@ -95,8 +94,7 @@ pub(in crate::engine) fn from_gguf(gguf: &Gguf) -> Result<Config> {
     }
     // No value or 0 means full attention.
     let window = size("attention.sliding_window")?.filter(|&window| window > 0);
-    let heads =
-        Heads { query, kv: size("attention.head_count_kv")?.unwrap_or(query), dim, window };
+    let heads = Heads { query, kv: size("attention.head_count_kv")?.unwrap_or(query), dim, window };
     let pairing = match architecture {
         // The converter permutes queries and keys of this family.
         Architecture::Llama | Architecture::Mistral => Pairing::Neighbours,
@@ -210,9 +208,9 @@ fn scaling(gguf: &Gguf, prefix: &str) -> Result<Scaling> {
     };
     let by_type = match gguf.str(&key("rope.scaling.type"))? {
         None | Some("none") => None,
-        Some("linear") => Some(f64::from(
-            factor.ok_or_else(|| gguf.missing(&key("rope.scaling.factor")))?,
-        )),
+        Some("linear") => {
+            Some(f64::from(factor.ok_or_else(|| gguf.missing(&key("rope.scaling.factor")))?))
+        }
         Some(other) => {
             return Err(Error::Unsupported {
                 what: "rope scaling",

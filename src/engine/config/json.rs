@@ -37,7 +37,12 @@ impl Object {
         let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let fields = serde_json::from_slice(text).map_err(|e| {
-            Error::file(path, None, format!("not a JSON object: {e}"), "mend or fetch the file again")
+            Error::file(
+                path,
+                None,
+                format!("not a JSON object: {e}"),
+                "mend or fetch the file again",
+            )
         })?;
         Ok(Self { path: path.to_path_buf(), prefix: String::new(), fields })
     }
@@ -251,7 +256,11 @@ pub(in crate::engine) fn from_json(folder: &Path) -> Result<Config> {
     let warnings = if unknown.is_empty() {
         Vec::new()
     } else {
-        vec![format!("{} has fields that are not known here: {}", path.display(), unknown.join(", "))]
+        vec![format!(
+            "{} has fields that are not known here: {}",
+            path.display(),
+            unknown.join(", ")
+        )]
     };
     if let Some(act) = o.str("hidden_act")?
         && act != "silu"
@@ -387,10 +396,7 @@ fn rope(o: &Object) -> Result<(f64, Scaling)> {
         (Some(new), Some(old)) if new.fields != old.fields => {
             return Err(Error::Unsupported {
                 what: "setting",
-                found: format!(
-                    "rope_parameters and another rope_scaling in {}",
-                    o.path.display()
-                ),
+                found: format!("rope_parameters and another rope_scaling in {}", o.path.display()),
                 supported: "one of the two".into(),
             });
         }

@@ -150,7 +150,8 @@ impl Task {
         let blocks = cache.capacity / LANES;
         let (keys, _) = cache.keys.as_slice().as_chunks::<LANES>();
         let keys = &keys[self.head * blocks * dim..][..blocks * dim];
-        let values = &cache.values.as_slice()[self.head * cache.capacity * dim..][..cache.capacity * dim];
+        let values =
+            &cache.values.as_slice()[self.head * cache.capacity * dim..][..cache.capacity * dim];
         let scale = 1.0 / (dim as f32).sqrt();
         let first = |position: usize| {
             heads.window.map_or(0, |window| (position + 1).saturating_sub(window))
@@ -188,8 +189,7 @@ impl Task {
             let low = first(position) - from_block * LANES;
             let high = position + 1 - from_block * LANES;
             let values = &values[first(position) * dim..];
-            let weights =
-                |h: usize| &scores[(i * group + h) * count * LANES..][low..high];
+            let weights = |h: usize| &scores[(i * group + h) * count * LANES..][low..high];
             let mut h = 0;
             let mut outs = out[i * group * dim..][..group * dim].chunks_exact_mut(dim);
             while h < group {

@@ -220,8 +220,8 @@ fn portable(kind: BlockKind, group: Group<'_>, row: &[Q8Block]) -> [f32; LANES] 
                     let (first, second) = x.quants.split_at(4);
                     for ((line, first), second) in lines.iter().zip(first).zip(second) {
                         for ((&w, &f), &s) in line.0[lane].iter().zip(first).zip(second) {
-                            dot += i32::from(w & 15) * i32::from(f)
-                                + i32::from(w >> 4) * i32::from(s);
+                            dot +=
+                                i32::from(w & 15) * i32::from(f) + i32::from(w >> 4) * i32::from(s);
                         }
                     }
                 }

@@ -133,9 +133,11 @@ fn avx512<const KIND: u8, const R: usize>(
             let mut even = _mm512_setzero_si512();
             let mut odd = _mm512_setzero_si512();
             for i in 0..4 {
-                let x0 = _mm512_set1_epi32(i32::from_le_bytes(x.quants[2 * i].map(i8::cast_unsigned)));
-                let x1 =
-                    _mm512_set1_epi32(i32::from_le_bytes(x.quants[2 * i + 1].map(i8::cast_unsigned)));
+                let x0 =
+                    _mm512_set1_epi32(i32::from_le_bytes(x.quants[2 * i].map(i8::cast_unsigned)));
+                let x1 = _mm512_set1_epi32(i32::from_le_bytes(
+                    x.quants[2 * i + 1].map(i8::cast_unsigned),
+                ));
                 even = _mm512_dpbusd_epi32(even, weights[2 * i], x0);
                 odd = _mm512_dpbusd_epi32(odd, weights[2 * i + 1], x1);
             }

@@ -53,7 +53,11 @@ impl Foreign {
         cfg!(target_arch = "x86_64")
             && matches!(
                 self.tensor.dtype(),
-                GgmlDType::Q5_0 | GgmlDType::Q5_1 | GgmlDType::Q2K | GgmlDType::Q3K | GgmlDType::Q5K
+                GgmlDType::Q5_0
+                    | GgmlDType::Q5_1
+                    | GgmlDType::Q2K
+                    | GgmlDType::Q3K
+                    | GgmlDType::Q5K
             )
     }
 
@@ -62,8 +66,11 @@ impl Foreign {
         let mut out = Vec::with_capacity(xs.len() * self.columns);
         for rows in xs.data().chunks(step * self.inputs) {
             let product = || -> candle_core::Result<Vec<f32>> {
-                let rows =
-                    Tensor::from_slice(rows, (rows.len() / self.inputs, self.inputs), &Device::Cpu)?;
+                let rows = Tensor::from_slice(
+                    rows,
+                    (rows.len() / self.inputs, self.inputs),
+                    &Device::Cpu,
+                )?;
                 self.product.forward(&rows)?.flatten_all()?.to_vec1()
             };
             out.extend(product().map_err(|e| Error::backend("multiplying by a weight", e))?);

@@ -155,15 +155,7 @@ impl Ops for Cpu {
     ) -> Result<Rows> {
         let mut caches: Vec<&mut LayerCache> =
             pass.caches.iter_mut().map(|cache| &mut cache.layers[layer]).collect();
-        Ok(attention::attention(
-            self.isa,
-            heads,
-            &pass.spans,
-            &mut caches,
-            queries,
-            keys,
-            values,
-        ))
+        Ok(attention::attention(self.isa, heads, &pass.spans, &mut caches, queries, keys, values))
     }
 
     fn silu_mul(&self, mut gate: Rows, up: &Rows) -> Result<Rows> {
@@ -196,7 +188,10 @@ impl Ops for Cpu {
 fn per_row(xs: &Rows, out: &mut Rows, each: impl Fn((&[f32], &mut [f32])) + Sync + Send) {
     let (from, to) = (xs.width().max(1), out.width().max(1));
     if xs.len() >= PARALLEL_ROWS {
-        xs.data().par_chunks_exact(from).zip(out.data_mut().par_chunks_exact_mut(to)).for_each(each);
+        xs.data()
+            .par_chunks_exact(from)
+            .zip(out.data_mut().par_chunks_exact_mut(to))
+            .for_each(each);
     } else {
         xs.data().chunks_exact(from).zip(out.data_mut().chunks_exact_mut(to)).for_each(each);
     }

@@ -26,14 +26,14 @@ pub(super) struct Q8Block {
 
 /// The quantised rows of a matrix, block after block, row after row.
 #[derive(Debug)]
-pub(super) struct Q8Rows {
+pub(in crate::engine) struct Q8Rows {
     pub(super) blocks: Vec<Q8Block>,
     pub(super) per_row: usize,
 }
 
 impl Q8Rows {
     /// Quantises every row of `xs`, whose width is a multiple of 32.
-    pub(super) fn quantise(xs: &Rows) -> Self {
+    pub(in crate::engine) fn quantise(xs: &Rows) -> Self {
         let per_row = xs.width() / BLOCK;
         let blocks = if xs.len() >= 16 {
             xs.data().par_chunks_exact(BLOCK).with_min_len(64).map(quantise_block).collect()
@@ -56,12 +56,7 @@ fn quantise_block(xs: &[f32]) -> Q8Block {
     // value that is no number is seen and not lost.
     let top = f32::from_bits(xs.iter().fold(0, |m, x| m.max(x.to_bits() & 0x7fff_ffff)));
     if !top.is_finite() {
-        return Q8Block {
-            quants: [[0; 4]; BLOCK / 4],
-            scale: f32::NAN,
-            sum: 0,
-            total: f32::NAN,
-        };
+        return Q8Block { quants: [[0; 4]; BLOCK / 4], scale: f32::NAN, sum: 0, total: f32::NAN };
     }
     let scale = top / 127.0;
     // A subnormal scale has no finite reciprocal; such a block is zero at any useful precision.
