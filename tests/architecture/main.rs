@@ -1,1 +1,148 @@
-//! (being written)
+//! The shape of the code, held by tests: imports point one way, the detector has no candle,
+//! `unsafe` stays where it is listed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The modules in the order of their dependencies (`docs/architecture.md`): each uses only what
+/// stands before it.
+const ORDER: [&str; 13] = [
+    "error", "token", "prf", "stats", "profile", "scheme", "detect", "sample", "format", "text",
+    "document", "store", "engine",
+];
+
+/// The only files that may hold `unsafe`: kernels and the memory map.
+const UNSAFE_FILES: [&str; 0] = [];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Source lines without comments.
+fn code_lines(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+/// The modules that `source`, a file of `module`, imports although they do not stand above it.
+fn wrong_imports(module: &str, source: &str) -> Vec<String> {
+    let place = |name: &str| ORDER.iter().position(|known| *known == name);
+    let own = place(module).unwrap_or_else(|| panic!("module {module} is not in the order"));
+    let mut wrong = Vec::new();
+    for line in code_lines(source) {
+        for after in line.split("crate::").skip(1) {
+            let name: String =
+                after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if name != module && place(&name).is_some_and(|other| other > own) {
+                wrong.push(format!("{module} uses {name}: {}", line.trim()));
+            }
+        }
+    }
+    wrong
+}
+
+/// The top-level module of a file under `src`.
+fn module_of(path: &Path) -> String {
+    let relative = path.strip_prefix(root().join("src")).unwrap();
+    let first = relative.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+#[test]
+fn imports_point_one_way() {
+    let mut wrong = Vec::new();
+    for path in rust_files(&root().join("src")) {
+        let module = module_of(&path);
+        if module != "lib" {
+            wrong.extend(wrong_imports(&module, &fs::read_to_string(&path).unwrap()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_planted_wrong_import_is_found() {
+    assert_eq!(wrong_imports("stats", "use crate::detect::Report;\n").len(), 1);
+    assert_eq!(wrong_imports("stats", "    let x = crate::engine::run();\n").len(), 1);
+    assert!(wrong_imports("detect", "use crate::stats::PValue;\n// crate::engine\n").is_empty());
+}
+
+#[test]
+fn every_module_of_the_library_is_in_the_order() {
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let declared: Vec<&str> = code_lines(&lib)
+        .filter_map(|line| line.strip_prefix("pub mod "))
+        .map(|rest| rest.trim_end_matches(';'))
+        .collect();
+    assert_eq!(declared, ORDER);
+}
+
+#[test]
+fn the_detector_build_has_no_candle() {
+    let tree = |features: &[&str]| {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--edges", "normal", "--prefix", "none", "--locked"])
+            .args(features)
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let holds_candle = |text: &str| text.lines().any(|line| line.starts_with("candle"));
+    assert!(!holds_candle(&tree(&["--no-default-features", "--features", "cli"])));
+    assert!(holds_candle(&tree(&[])), "the check itself must be able to fail");
+}
+
+#[test]
+fn only_the_engine_names_candle() {
+    for path in rust_files(&root().join("src")) {
+        let source = fs::read_to_string(&path).unwrap();
+        let named = code_lines(&source).any(|line| line.contains("candle_"));
+        assert!(!named || module_of(&path) == "engine", "{} names candle", path.display());
+    }
+}
+
+#[test]
+fn unsafe_code_stays_where_it_is_listed() {
+    let found: Vec<String> = ["src", "bin"]
+        .iter()
+        .flat_map(|folder| rust_files(&root().join(folder)))
+        .filter(|path| {
+            let source = fs::read_to_string(path).unwrap();
+            code_lines(&source).any(|line| line.contains("unsafe "))
+        })
+        .map(|path| path.strip_prefix(root()).unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(found, UNSAFE_FILES);
+    for file in UNSAFE_FILES {
+        let source = fs::read_to_string(root().join(file)).unwrap();
+        let blocks = code_lines(&source).filter(|line| line.contains("unsafe {")).count();
+        let reasons = source.matches("SAFETY:").count();
+        assert!(reasons >= blocks, "{file}: {blocks} unsafe blocks, {reasons} SAFETY lines");
+    }
+}
+
+#[test]
+fn no_source_file_is_longer_than_a_reader_can_hold() {
+    for folder in ["src", "bin", "tests"] {
+        for path in rust_files(&root().join(folder)) {
+            let lines = fs::read_to_string(&path).unwrap().lines().count();
+            assert!(lines <= 600, "{} has {lines} lines", path.display());
+        }
+    }
+}

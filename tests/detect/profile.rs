@@ -41,7 +41,7 @@ fn the_form_is_the_contract() {
       },
       "key": {
         "id": "test",
-        "fingerprint": "572db6e6c3a3d9a2"
+        "fingerprint": "83b4839a61130026"
       }
     }
     "#);

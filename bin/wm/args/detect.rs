@@ -1,0 +1,50 @@
+//! `wm detect`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{KeyArgs, MarkArgs, TokenizerArgs};
+
+#[derive(Debug, Args)]
+pub(crate) struct DetectArgs {
+    /// Text files or folders; `-` or nothing reads standard input
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Read token ids (a JSON list, or numbers between white space) instead of text
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "normalize"])]
+    pub(crate) ids: Option<PathBuf>,
+    /// The prompt of the text: gives the first tokens their context and is not scored
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prompt_file: Option<PathBuf>,
+    /// Accepted rate of false accusations [default: 3.167e-5, the p of z = 4]
+    #[arg(long, allow_negative_numbers = true)]
+    pub(crate) alpha: Option<f64>,
+    /// The same as --alpha, as the z of a normal test
+    #[arg(long, value_name = "Z", allow_negative_numbers = true, conflicts_with = "alpha")]
+    pub(crate) z_threshold: Option<f64>,
+    /// Fewer scored tokens than this are insufficient
+    #[arg(long, value_name = "N")]
+    pub(crate) min_scored: Option<u64>,
+    /// Look a second time after these changes (and pay for the look)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) normalize: Vec<String>,
+    /// List every token with its offsets in the JSON report
+    #[arg(long)]
+    pub(crate) details: bool,
+    /// Follow the profile of the sidecar FILE.wm.json
+    #[arg(long, conflicts_with = "ignore_sidecar")]
+    pub(crate) sidecar: bool,
+    /// Do not read the sidecar
+    #[arg(long)]
+    pub(crate) ignore_sidecar: bool,
+    /// Print the report as JSON (one document; one line each for several inputs)
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) mark: MarkArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) tokenizer: TokenizerArgs,
+}

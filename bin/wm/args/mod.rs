@@ -1,0 +1,130 @@
+//! What the user typed, as typed. Nothing here is checked beyond its form.
+
+mod detect;
+mod generate;
+mod inspect;
+mod mark;
+mod sampling;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use detect::DetectArgs;
+pub(crate) use generate::{DemoArgs, EvalArgs, EvalCommand, EvalQuickArgs, GenerateArgs};
+pub(crate) use inspect::{
+    ChainArgs, GreenListArgs, InspectArgs, InspectCommand, ModelArgs, TokensArgs,
+};
+pub(crate) use mark::{KeyArgs, MarkArgs, PromptContextName, RepeatsName, SchemeName};
+pub(crate) use sampling::SamplingArgs;
+
+/// Embeds a watermark in text while a language model samples it, and detects it later without the
+/// model.
+#[derive(Debug, Parser)]
+#[command(name = "wm", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write marked text and detect it: the whole product in one run
+    Demo(DemoArgs),
+    /// Continue a prompt with marked text
+    Generate(Box<GenerateArgs>),
+    /// Test texts for the mark
+    ///
+    /// Exit code: 0 nothing flagged, 10 watermark found, 11 too little text, 2 wrong input,
+    /// 1 failure. Several inputs: any error first, then 10, then 11.
+    Detect(DetectArgs),
+    /// Make a key file (never overwrites)
+    Keygen(KeygenArgs),
+    /// Show or check a profile
+    Profile(ProfileArgs),
+    /// List the known models, or fetch one
+    Models(ModelsArgs),
+    /// Look into one layer: green lists, the sampling chain, a model, tokens
+    Inspect(InspectArgs),
+    /// Measure the mark on the real model
+    Eval(EvalArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeygenArgs {
+    /// The file to write; the default key of this user when left out
+    pub(crate) path: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProfileArgs {
+    #[command(subcommand)]
+    pub(crate) command: ProfileCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// Print the profile that the given flags make
+    Show(ProfileShowArgs),
+    /// Check a profile file, and that a key and a tokenizer belong to it when given
+    Check(ProfileCheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProfileShowArgs {
+    #[command(flatten)]
+    pub(crate) mark: MarkArgs,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) tokenizer: TokenizerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProfileCheckArgs {
+    /// The profile (JSON)
+    pub(crate) file: PathBuf,
+    /// A key that the profile should name
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// A tokenizer that the profile should name
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) tokenizer: Option<String>,
+    /// Never fetch anything
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenizerArgs {
+    /// A tokenizer.json, a GGUF file, a folder or a model name
+    #[arg(long, value_name = "SPEC", default_value = "default")]
+    pub(crate) tokenizer: String,
+    /// Never fetch anything
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ModelsCommand>,
+    /// Print the table as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Fetch a model into the cache
+    Pull {
+        /// A name of the table, or org/repo[:file]
+        name: String,
+        /// Only say whether it is there
+        #[arg(long)]
+        offline: bool,
+    },
+}

@@ -1,0 +1,122 @@
+//! `wm inspect model`: what a model says at each position of given ids.
+
+use anyhow::Result;
+use greenmark::Error;
+use greenmark::engine::{Distribution, LogitsAt, Model, Sequence};
+use greenmark::token::TokenId;
+use serde::Serialize;
+
+use super::loaded::load_model;
+use crate::args::ModelArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::resolve::parse_ids;
+
+#[derive(Serialize)]
+struct ModelReport {
+    model: String,
+    architecture: String,
+    vocab_size: usize,
+    context_length: usize,
+    ids: Vec<TokenId>,
+    positions: Vec<Position>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    greedy: Option<Vec<TokenId>>,
+}
+
+#[derive(Serialize)]
+struct Position {
+    position: usize,
+    id: TokenId,
+    argmax: TokenId,
+    logsumexp: f64,
+    entropy_nats: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprob_of_next: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logits: Option<Vec<f32>>,
+}
+
+pub(super) fn run(args: ModelArgs) -> Result<Exit> {
+    let ids = parse_ids("ids", &args.ids)?;
+    if ids.is_empty() {
+        return Err(Error::parameter("ids", "no ids", "at least one token id").into());
+    }
+    let (model, _) = load_model(&args.source)?;
+    let info = model.info();
+    let needed = ids.len() + args.greedy;
+    if needed > info.context_length {
+        return Err(Error::ContextLength {
+            prompt: ids.len(),
+            requested: args.greedy,
+            context: info.context_length,
+        }
+        .into());
+    }
+    let (positions, greedy) = look(&model, &ids, &args)?;
+    let report = ModelReport {
+        model: args.source.model,
+        architecture: info.architecture.to_string(),
+        vocab_size: info.vocab_size,
+        context_length: info.context_length,
+        positions,
+        greedy: (args.greedy > 0).then_some(greedy),
+        ids,
+    };
+    if args.json {
+        output::json(&report)?;
+    } else {
+        print(&report)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn look(model: &Model, ids: &[TokenId], args: &ModelArgs) -> Result<(Vec<Position>, Vec<TokenId>)> {
+    let mut cache = model.new_cache(ids.len() + args.greedy)?;
+    let mut batch = [Sequence { ids, cache: &mut cache, logits: LogitsAt::Every }];
+    let rows = model.forward(&mut batch)?;
+    let mut positions = Vec::with_capacity(ids.len());
+    for (position, &id) in ids.iter().enumerate() {
+        let row = rows[0].row(position).unwrap_or_default();
+        // The model gave a row for every id, and rows are as long as the vocabulary.
+        let Some(distribution) = Distribution::of(row) else { continue };
+        let logprob = |next: &TokenId| f64::from(row[*next as usize]) - distribution.logsumexp;
+        positions.push(Position {
+            position,
+            id,
+            argmax: distribution.argmax,
+            logsumexp: distribution.logsumexp,
+            entropy_nats: distribution.entropy,
+            logprob_of_next: ids.get(position + 1).map(logprob),
+            logits: (args.logits > 0).then(|| row.iter().take(args.logits).copied().collect()),
+        });
+    }
+    let mut greedy = Vec::with_capacity(args.greedy);
+    let mut next = positions.last().map_or(0, |position| position.argmax);
+    while greedy.len() < args.greedy {
+        greedy.push(next);
+        let ids = [next];
+        let mut batch = [Sequence { ids: &ids, cache: &mut cache, logits: LogitsAt::Last }];
+        let rows = model.forward(&mut batch)?;
+        next = rows[0].last().and_then(Distribution::of).map_or(0, |row| row.argmax);
+    }
+    Ok((positions, greedy))
+}
+
+fn print(report: &ModelReport) -> Result<()> {
+    output::line(&format!(
+        "{} ({}, {} ids, context {})\nposition      id  argmax  logsumexp   entropy  logprob of next",
+        report.model, report.architecture, report.vocab_size, report.context_length
+    ))?;
+    for row in &report.positions {
+        let next = row.logprob_of_next.map_or_else(String::new, |value| format!("{value:>15.4}"));
+        output::line(&format!(
+            "{:>8} {:>7} {:>7} {:>10.4} {:>9.4}  {next}",
+            row.position, row.id, row.argmax, row.logsumexp, row.entropy_nats
+        ))?;
+    }
+    if let Some(greedy) = &report.greedy {
+        output::line(&format!("greedy {greedy:?}"))?;
+    }
+    Ok(())
+}

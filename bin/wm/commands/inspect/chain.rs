@@ -1,0 +1,127 @@
+//! `wm inspect chain`: what every member of the sampling chain does to given logits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use greenmark::Error;
+use greenmark::profile::TokenizerIdentity;
+use greenmark::sample::{Chain, Draw, Effective, History, Outcome, Scratch, Stage};
+use greenmark::scheme::{Marker, Step, build};
+use greenmark::token::{TokenId, TokenSet, check_ids};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::ChainArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::resolve::{KeySource, parse_ids, resolve_key, resolve_profile, resolve_sampling};
+
+#[derive(Serialize)]
+struct ChainReport {
+    effective: Effective,
+    stages: Vec<Stage>,
+    probabilities: BTreeMap<TokenId, f64>,
+    outcome: Outcome,
+}
+
+pub(crate) fn run(args: &ChainArgs) -> Result<Exit> {
+    let logits = parse_logits(&args.logits)?;
+    let prompt = parse_ids("prompt_ids", &args.prompt_ids)?;
+    let generated = parse_ids("history", &args.history)?;
+    let end_ids = parse_ids("end_ids", &args.end_ids)?;
+    check_ids(&prompt, logits.len())?;
+    check_ids(&generated, logits.len())?;
+    let never_marked = TokenSet::from_ids(logits.len(), end_ids.iter().copied())?;
+    let options = resolve_sampling(&args.sampling)?;
+    let chain = Chain::new(options, logits.len(), &end_ids, Arc::new(never_marked))?;
+    let mut history = History::new(&prompt);
+    generated.iter().for_each(|&id| history.push(id));
+    let draw = Draw { seed: args.seed, sample: 0, step: generated.len() as u64 };
+    let step = mark(args, &prompt, &generated)?;
+    let trace = chain.trace(&logits, &history, step, draw, &mut Scratch::new())?;
+    let report = ChainReport {
+        effective: chain.effective().clone(),
+        stages: trace.stages,
+        probabilities: trace.probabilities,
+        outcome: trace.outcome,
+    };
+    if args.json {
+        output::json(&report)?;
+    } else {
+        print(&report)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn mark(args: &ChainArgs, prompt: &[TokenId], generated: &[TokenId]) -> Result<Step> {
+    if !args.watermark {
+        return Ok(Step::KEEP);
+    }
+    let key = resolve_key(&args.key, KeySource::Existing)?;
+    // Logits alone have no tokenizer; the lists do not depend on it.
+    let nobody = TokenizerIdentity { fingerprint: String::new(), never_marked: String::new() };
+    let profile = resolve_profile(&args.mark, nobody, key.identity())?;
+    let scheme = build(&profile, &key.key);
+    Ok(Marker::new(scheme.into(), *profile.context()).step(prompt, generated))
+}
+
+/// A JSON list of numbers, in which `null` and `"-inf"` are a ban, and `"inf"` and `"nan"` what
+/// they say, so that the refusal of broken logits can be seen too.
+fn parse_logits(text: &str) -> Result<Vec<f32>, Error> {
+    let wrong = |found: String| {
+        Error::parameter("logits", found, "a JSON list of numbers, for example '[2,1,0.5]'")
+    };
+    let values: Vec<Value> =
+        serde_json::from_str(text).map_err(|error| wrong(format!("{text} ({error})")))?;
+    if values.is_empty() {
+        return Err(wrong("an empty list".to_owned()));
+    }
+    values
+        .iter()
+        .map(|value| match value {
+            Value::Null => Ok(f32::NEG_INFINITY),
+            Value::String(name) => match name.to_lowercase().as_str() {
+                "-inf" | "-infinity" => Ok(f32::NEG_INFINITY),
+                "inf" | "+inf" | "infinity" => Ok(f32::INFINITY),
+                "nan" => Ok(f32::NAN),
+                _ => Err(wrong(value.to_string())),
+            },
+            // Logits are f32 in every engine.
+            #[expect(clippy::cast_possible_truncation, reason = "logits are f32")]
+            Value::Number(number) => {
+                number.as_f64().map(|value| value as f32).ok_or_else(|| wrong(value.to_string()))
+            }
+            _ => Err(wrong(value.to_string())),
+        })
+        .collect()
+}
+
+fn print(report: &ChainReport) -> Result<()> {
+    output::line(&format!("order  {}", report.effective.order.join("; ")))?;
+    for stage in &report.stages {
+        let shown: Vec<String> = stage
+            .kept
+            .iter()
+            .zip(&stage.logits)
+            .take(12)
+            .map(|(id, logit)| format!("{id}: {logit:.4}"))
+            .collect();
+        let more = if stage.kept.len() > shown.len() { " …" } else { "" };
+        output::line(&format!(
+            "{:<18} keeps {:>6}  {}{more}",
+            stage.processor,
+            stage.kept.len(),
+            shown.join("  ")
+        ))?;
+    }
+    let mut best: Vec<_> = report.probabilities.iter().collect();
+    best.sort_by(|a, b| b.1.total_cmp(a.1).then(a.0.cmp(b.0)));
+    for (id, probability) in best.into_iter().take(12) {
+        output::line(&format!("p({id}) = {probability:.6}"))?;
+    }
+    output::line(&format!(
+        "drawn  {} of {} survivors, log-probability {:.6}, entropy {:.6} nats",
+        report.outcome.token, report.outcome.survivors, report.outcome.logprob, report.outcome.entropy
+    ))
+}

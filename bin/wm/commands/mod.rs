@@ -1,0 +1,31 @@
+//! One file per command: library calls in, rendered data and an exit out.
+
+mod detect;
+mod inspect;
+mod keygen;
+mod models;
+mod profile;
+
+#[cfg(feature = "engine")]
+mod engine;
+#[cfg(not(feature = "engine"))]
+#[path = "engine_absent.rs"]
+mod engine;
+
+use anyhow::Result;
+
+use crate::args::Command;
+use crate::exit::Exit;
+
+pub(crate) fn run(command: Command) -> Result<Exit> {
+    match command {
+        Command::Demo(args) => engine::demo(args),
+        Command::Generate(args) => engine::generate(*args),
+        Command::Detect(args) => detect::run(&args),
+        Command::Keygen(args) => keygen::run(&args),
+        Command::Profile(args) => profile::run(args.command),
+        Command::Models(args) => models::run(args),
+        Command::Inspect(args) => inspect::run(args.command),
+        Command::Eval(args) => engine::eval(args.command),
+    }
+}

@@ -1,0 +1,84 @@
+//! Where the key comes from: a file that was named, or the user's own default key.
+
+use std::path::{Path, PathBuf};
+
+use greenmark::prf::Key;
+use greenmark::profile::KeyIdentity;
+use greenmark::{Error, Result};
+
+use crate::args::KeyArgs;
+
+/// A key and the name under which reports speak of it.
+pub(crate) struct NamedKey {
+    pub(crate) key: Key,
+    pub(crate) id: String,
+}
+
+impl NamedKey {
+    pub(crate) fn identity(&self) -> KeyIdentity {
+        KeyIdentity { id: self.id.clone(), fingerprint: self.key.fingerprint() }
+    }
+}
+
+/// What to do when there is no default key yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeySource {
+    /// Make one and say so (generation).
+    CreateDefault,
+    /// It is an error (detection: a fresh key can detect nothing).
+    Existing,
+}
+
+/// The default key of this user: `$XDG_CONFIG_HOME/wm/key`, else `~/.config/wm/key`.
+pub(crate) fn default_key_path() -> Result<PathBuf> {
+    let folder = std::env::var_os("XDG_CONFIG_HOME")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
+    folder.map(|folder| folder.join("wm").join("key")).ok_or_else(|| Error::Unavailable {
+        what: "the default key".to_owned(),
+        reason: "neither XDG_CONFIG_HOME nor a home folder is set".to_owned(),
+        remedy: "name a key with --key-file".to_owned(),
+    })
+}
+
+/// Reads the key that the flags name.
+pub(crate) fn resolve_key(args: &KeyArgs, source: KeySource) -> Result<NamedKey> {
+    let (key, default_id) = match &args.key_file {
+        Some(path) => (Key::read(path)?, file_id(path)),
+        None => (default_key(source)?, "default".to_owned()),
+    };
+    Ok(NamedKey { key, id: args.key_id.clone().unwrap_or(default_id) })
+}
+
+fn file_id(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "key".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn default_key(source: KeySource) -> Result<Key> {
+    let path = default_key_path()?;
+    if path.exists() {
+        return Key::read(&path);
+    }
+    if source == KeySource::Existing {
+        return Err(Error::file(
+            &path,
+            None,
+            "there is no default key yet",
+            "name the key the text was marked with: --key-file FILE",
+        ));
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
+    }
+    let key = Key::generate()?;
+    match key.write_new(&path) {
+        Ok(()) => {
+            eprintln!("wm: made a key for this user at {}; keep it secret and safe", path.display());
+            Ok(key)
+        }
+        // Another run made it between the two looks.
+        Err(_) if path.exists() => Key::read(&path),
+        Err(error) => Err(error),
+    }
+}

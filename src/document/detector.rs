@@ -1,0 +1,261 @@
+//! A tokenizer, a profile and a key, joined once; texts in, reports out.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::sidecar::sha256_hex;
+use crate::detect::{DetectOptions, Look, Report, ReportContext, Warning, gather};
+use crate::error::{Error, Result};
+use crate::prf::Key;
+use crate::profile::{Profile, TokenizerIdentity};
+use crate::scheme::{Scheme, build};
+use crate::text::{Normalizer, Tokenizer, normalize, survey};
+use crate::token::{Piece, TokenId, TokenSet, check_ids};
+
+/// The identity of a tokenizer as a profile names it.
+#[must_use]
+pub fn identify(tokenizer: &Tokenizer) -> TokenizerIdentity {
+    let mut ids = tokenizer.control_ids().to_vec();
+    ids.sort_unstable();
+    let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    TokenizerIdentity {
+        fingerprint: tokenizer.fingerprint().to_owned(),
+        never_marked: sha256_hex(&bytes),
+    }
+}
+
+/// Judges texts under one profile and key. Immutable and shareable between threads.
+#[derive(Clone, Debug)]
+pub struct Detector {
+    tokenizer: Arc<Tokenizer>,
+    never_marked: Arc<TokenSet>,
+    scheme: Arc<dyn Scheme>,
+    profile: Profile,
+    options: DetectOptions,
+}
+
+impl Detector {
+    /// Joins the parts.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] when the profile names another tokenizer or key: the result would be a
+    /// z near 0 that says nothing.
+    pub fn new(
+        tokenizer: Arc<Tokenizer>,
+        profile: Profile,
+        key: &Key,
+        options: DetectOptions,
+    ) -> Result<Self> {
+        let identity = identify(&tokenizer);
+        let differs = |field, left: &str, right: &str, remedy: &str| Error::Mismatch {
+            field,
+            left_name: "the profile".to_owned(),
+            left: left.to_owned(),
+            right_name: "what was loaded".to_owned(),
+            right: right.to_owned(),
+            remedy: remedy.to_owned(),
+        };
+        for (field, left, right) in [
+            ("tokenizer fingerprint", &profile.tokenizer().fingerprint, &identity.fingerprint),
+            ("never-marked ids", &profile.tokenizer().never_marked, &identity.never_marked),
+        ] {
+            if left != right {
+                let remedy = "use the tokenizer of the model that wrote the text";
+                return Err(differs(field, left, right, remedy));
+            }
+        }
+        let (named, given) = (profile.key().fingerprint, key.fingerprint());
+        if named != given {
+            let remedy = "use the key that the profile names";
+            return Err(differs("key fingerprint", &named.to_string(), &given.to_string(), remedy));
+        }
+        let never_marked = TokenSet::from_ids(
+            tokenizer.vocab_size(),
+            tokenizer.control_ids().iter().copied(),
+        )?;
+        Ok(Self {
+            scheme: build(&profile, key).into(),
+            never_marked: Arc::new(never_marked),
+            tokenizer,
+            profile,
+            options,
+        })
+    }
+
+    /// The same tokenizer under another profile.
+    ///
+    /// # Errors
+    /// As [`Detector::new`].
+    pub fn with_profile(
+        &self,
+        profile: Profile,
+        key: &Key,
+        options: DetectOptions,
+    ) -> Result<Self> {
+        Self::new(Arc::clone(&self.tokenizer), profile, key, options)
+    }
+
+    /// The effective profile.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The tokenizer.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Judges the bytes of a text file.
+    ///
+    /// The bytes are encoded as they are; only one leading byte-order mark is left out, with a
+    /// warning. With `normalizers` a second look is taken after those changes and both looks are
+    /// paid for. `prompt` gives the first tokens their context.
+    ///
+    /// # Errors
+    /// [`Error::File`] naming the byte where `bytes` are not UTF-8.
+    pub fn bytes(
+        &self,
+        name: &Path,
+        bytes: &[u8],
+        prompt: Option<&str>,
+        normalizers: &[Normalizer],
+        generation: Option<Value>,
+    ) -> Result<Report> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            Error::file(
+                name,
+                error.valid_up_to() as u64,
+                "the text is not UTF-8",
+                "convert it first, for example: iconv -f LATIN1 -t UTF-8",
+            )
+        })?;
+        self.text(text, prompt, normalizers, generation)
+    }
+
+    /// Judges a text; see [`Detector::bytes`].
+    ///
+    /// # Errors
+    /// As the tokenizer's.
+    pub fn text(
+        &self,
+        text: &str,
+        prompt: Option<&str>,
+        normalizers: &[Normalizer],
+        generation: Option<Value>,
+    ) -> Result<Report> {
+        let mut warnings = Vec::new();
+        let (body, skipped) = match text.strip_prefix('\u{feff}') {
+            Some(body) => {
+                warnings.push(Warning {
+                    code: "byte_order_mark",
+                    text: "a leading byte-order mark was left out".to_owned(),
+                });
+                (body, '\u{feff}'.len_utf8())
+            }
+            None => (text, 0),
+        };
+        warnings.extend(text_warnings(body, normalizers));
+        let prompt = match prompt {
+            Some(prompt) => self.tokenizer.encode_ids(prompt)?,
+            None => Vec::new(),
+        };
+        let pieces = self.pieces(body, skipped)?;
+        let ids: Vec<TokenId> = pieces.iter().map(|piece| piece.id).collect();
+        let mut looks = vec![self.look(Vec::new(), &prompt, &ids)];
+        if !normalizers.is_empty() {
+            let changed = normalize(body, normalizers);
+            let changed_ids = self.tokenizer.encode_ids(changed.text())?;
+            let names = normalizers.iter().map(|normalizer| normalizer.name()).collect();
+            looks.push(self.look(names, &prompt, &changed_ids));
+        }
+        let context = ReportContext {
+            profile: &self.profile,
+            input_sha256: sha256_hex(text.as_bytes()),
+            pieces: &pieces,
+            ids: &ids,
+            warnings,
+            generation,
+        };
+        Ok(Report::new(&*self.scheme, &looks, &self.options, context))
+    }
+
+    /// Judges token ids.
+    ///
+    /// # Errors
+    /// [`Error::TokenOutOfRange`] naming the position and the id.
+    pub fn ids(&self, ids: &[TokenId], prompt: Option<&str>) -> Result<Report> {
+        check_ids(ids, self.tokenizer.vocab_size())?;
+        let prompt = match prompt {
+            Some(prompt) => self.tokenizer.encode_ids(prompt)?,
+            None => Vec::new(),
+        };
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let context = ReportContext {
+            profile: &self.profile,
+            input_sha256: sha256_hex(&bytes),
+            pieces: &[],
+            ids,
+            warnings: Vec::new(),
+            generation: None,
+        };
+        let looks = [self.look(Vec::new(), &prompt, ids)];
+        Ok(Report::new(&*self.scheme, &looks, &self.options, context))
+    }
+
+    /// The pieces of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
+    /// original.
+    fn pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
+        let mut pieces = self.tokenizer.encode(body)?;
+        let characters = usize::from(skipped > 0);
+        for piece in &mut pieces {
+            piece.bytes = piece.bytes.start + skipped..piece.bytes.end + skipped;
+            piece.chars = piece.chars.start + characters..piece.chars.end + characters;
+        }
+        Ok(pieces)
+    }
+
+    fn look(
+        &self,
+        normalization: Vec<&'static str>,
+        prompt: &[TokenId],
+        ids: &[TokenId],
+    ) -> Look {
+        Look {
+            normalization,
+            evidence: gather(&*self.scheme, &self.never_marked, prompt, ids),
+        }
+    }
+}
+
+/// Things in the text that make a mark harder to find, unless a normaliser undoes them.
+fn text_warnings(text: &str, normalizers: &[Normalizer]) -> Vec<Warning> {
+    let survey = survey(text);
+    let mut warnings = Vec::new();
+    let mut warn = |undone_by: Normalizer, count: usize, code, what: &str| {
+        if count > 0 && !normalizers.contains(&undone_by) {
+            let name = undone_by.name();
+            warnings.push(Warning {
+                code,
+                text: format!("{count} {what}; `--normalize {name}` takes a second look without them"),
+            });
+        }
+    };
+    warn(Normalizer::Newlines, survey.carriage_returns, "carriage_returns", "carriage returns");
+    warn(
+        Normalizer::ZeroWidth,
+        survey.zero_width,
+        "zero_width_characters",
+        "invisible characters inside the text",
+    );
+    warn(
+        Normalizer::Confusables,
+        survey.confusables,
+        "confusable_characters",
+        "characters that look like plain Latin ones",
+    );
+    warnings
+}

@@ -1,0 +1,11 @@
+//! From a text as a reader has it to a report.
+//!
+//! [`Detector`] joins a tokenizer, a profile and a key once and then judges any number of texts.
+//! The command line and the service both use it; neither adds a rule of its own. It never loads a
+//! model.
+
+mod detector;
+mod sidecar;
+
+pub use detector::{Detector, identify};
+pub use sidecar::{Sidecar, TokenEntropy, sidecar_path};

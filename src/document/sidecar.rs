@@ -1,0 +1,99 @@
+//! What `wm generate --out FILE` leaves beside a text, in `FILE.wm.json`.
+//!
+//! A sidecar says with which profile a text was marked and how uncertain the model was at each
+//! token. It never holds the key or the prompt.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::profile::Profile;
+
+const VERSION: u32 = 1;
+
+/// The sidecar of a text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sidecar {
+    version: u32,
+    /// The profile of the mark.
+    pub profile: Profile,
+    /// SHA-256 of the text, in hexadecimal digits.
+    pub text_sha256: String,
+    /// The effective sampling parameters.
+    pub generation: Value,
+    /// One entry per generated token, in order.
+    pub entropies: Vec<TokenEntropy>,
+}
+
+/// The model's uncertainty before one token.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenEntropy {
+    /// Byte offset of the token in the text.
+    pub byte: usize,
+    /// Shannon entropy of the distribution before the mark, in nats.
+    pub nats: f64,
+}
+
+/// The sidecar's place: the text's file name with `.wm.json` added.
+#[must_use]
+pub fn sidecar_path(text: &Path) -> PathBuf {
+    let mut name = text.as_os_str().to_owned();
+    name.push(".wm.json");
+    PathBuf::from(name)
+}
+
+impl Sidecar {
+    /// The sidecar of `text`.
+    #[must_use]
+    pub fn new(
+        profile: Profile,
+        text: &[u8],
+        generation: Value,
+        entropies: Vec<TokenEntropy>,
+    ) -> Self {
+        Self { version: VERSION, profile, text_sha256: sha256_hex(text), generation, entropies }
+    }
+
+    /// Reads a sidecar.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`Error::File`] when the content is no sidecar of this version.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::io("read sidecar", path, source))?;
+        let wrong = |problem: String| {
+            Error::file(path, None, problem, "pass --ignore-sidecar to detect without it")
+        };
+        let sidecar: Self =
+            serde_json::from_str(&text).map_err(|error| wrong(format!("not a sidecar: {error}")))?;
+        if sidecar.version != VERSION {
+            return Err(wrong(format!("sidecar version {} is not known", sidecar.version)));
+        }
+        Ok(sidecar)
+    }
+
+    /// Writes the sidecar.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|source| Error::backend("writing a sidecar as JSON", source))?;
+        std::fs::write(path, text + "\n").map_err(|source| Error::io("write", path, source))
+    }
+
+    /// Whether the sidecar belongs to `text`.
+    #[must_use]
+    pub fn belongs_to(&self, text: &[u8]) -> bool {
+        self.text_sha256 == sha256_hex(text)
+    }
+}
+
+pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

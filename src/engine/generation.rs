@@ -1,0 +1,127 @@
+//! The result of a request: the text, its ids and what the model thought at each step.
+
+use std::time::Duration;
+
+use crate::text::Tokenizer;
+use crate::token::TokenId;
+
+/// Why a text ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// The model gave this end-of-sequence id, which is neither in the text nor in the ids.
+    EndToken(TokenId),
+    /// The text reached this stop string, which is not in the text.
+    StopString(String),
+    /// The limit of new tokens was reached.
+    Length,
+}
+
+impl Finish {
+    /// The field's name for it: `stop` or `length`.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::EndToken(_) | Self::StopString(_) => "stop",
+            Self::Length => "length",
+        }
+    }
+}
+
+/// One generated token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepRecord {
+    /// Its id.
+    pub token: TokenId,
+    /// Length of its bytes.
+    pub bytes: usize,
+    /// Shannon entropy of the distribution before the mark, in nats.
+    pub entropy: f64,
+    /// Natural logarithm of the probability it was drawn with.
+    pub logprob: f32,
+    /// Probability of a green token before the bias; `None` where no bias was applied.
+    pub green_mass: Option<f64>,
+}
+
+/// Where the time went.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// Reading the prompt and drawing the first token.
+    pub prompt: Duration,
+    /// Every further token.
+    pub decode: Duration,
+}
+
+/// A finished text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generation {
+    /// Number of prompt ids.
+    pub prompt_tokens: usize,
+    /// The continuation alone.
+    pub text: String,
+    /// Its ids, without the end token and without tokens that lie wholly behind a stop string.
+    pub ids: Vec<TokenId>,
+    /// Number of tokens drawn, those cut away by a stop string included.
+    pub drawn: usize,
+    /// One entry per id.
+    pub steps: Vec<StepRecord>,
+    /// Byte offset of each id in the text.
+    pub offsets: Vec<usize>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// Whether encoding the text gives the ids back, as a detector will see them.
+    pub round_trip: bool,
+    /// Where the time went.
+    pub timing: Timing,
+}
+
+impl Generation {
+    pub(super) fn new(
+        prompt_tokens: usize,
+        text: String,
+        mut steps: Vec<StepRecord>,
+        finish: Finish,
+        timing: Timing,
+        tokenizer: &Tokenizer,
+    ) -> Self {
+        let drawn = steps.len();
+        let mut offsets = Vec::with_capacity(drawn);
+        let mut at = 0;
+        for step in &steps {
+            offsets.push(at);
+            at += step.bytes;
+        }
+        if matches!(finish, Finish::StopString(_)) {
+            let kept = offsets.partition_point(|&offset| offset < text.len());
+            steps.truncate(kept);
+            offsets.truncate(kept);
+        }
+        let ids: Vec<TokenId> = steps.iter().map(|step| step.token).collect();
+        let round_trip = tokenizer.encode_ids(&text).is_ok_and(|encoded| encoded == ids);
+        Self { prompt_tokens, text, ids, drawn, steps, offsets, finish, round_trip, timing }
+    }
+
+    /// Mean entropy of the steps, in nats; `None` without tokens.
+    #[must_use]
+    pub fn mean_entropy(&self) -> Option<f64> {
+        let count = self.steps.len();
+        (count > 0).then(|| self.steps.iter().map(|step| step.entropy).sum::<f64>() / count as f64)
+    }
+
+    /// The z that the model's own distributions predict for a green-list mark with this `gamma`
+    /// and `delta`: each biased step is green with probability
+    /// m / (m + (1 - m) e^-delta), m being the green mass before the bias.
+    ///
+    /// `None` when no step was biased.
+    #[must_use]
+    pub fn predicted_z(&self, gamma: f64, delta: f64) -> Option<f64> {
+        let red_factor = (-delta).exp();
+        let (mut count, mut green) = (0.0, 0.0);
+        for mass in self.steps.iter().filter_map(|step| step.green_mass) {
+            count += 1.0;
+            // Without green survivors the step cannot be green; 0 / 0 would be reached at a
+            // delta that underflows the red factor.
+            green += if mass > 0.0 { mass / (mass + (1.0 - mass) * red_factor) } else { 0.0 };
+        }
+        (count > 0.0).then(|| (green - gamma * count) / (count * gamma * (1.0 - gamma)).sqrt())
+    }
+}

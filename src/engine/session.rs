@@ -1,0 +1,335 @@
+//! The decode loop: any number of requests step together through one model.
+//!
+//! A request joins and leaves between steps and gets exactly the tokens it would get alone: rows
+//! of a batch never influence each other, and a token's noise depends on the request's seed,
+//! sample index and step only.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::engine::generation::{Finish, Generation, StepRecord, Timing};
+use crate::engine::{KvCache, LogitsAt, Model, Sequence};
+use crate::error::{Error, Result};
+use crate::sample::{Chain, Decoding, Draw, History, Outcome, Scratch};
+use crate::scheme::{Greedy, Marker, Step};
+use crate::text::{StopMatcher, StopOutput, StreamDecoder, Tokenizer};
+use crate::token::{TokenId, check_ids};
+
+/// Longest piece of a prompt that one step takes, so that a long prompt does not hold up the
+/// other requests. It changes no bit of the result.
+const PROMPT_CHUNK: usize = 256;
+
+/// What to generate.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Prompt ids; not empty.
+    pub prompt: Vec<TokenId>,
+    /// The sampling chain.
+    pub chain: Arc<Chain>,
+    /// The mark; `None` samples without one.
+    pub marker: Option<Marker>,
+    /// Seed of the draw.
+    pub seed: u64,
+    /// Which of the request's samples this is.
+    pub sample: u32,
+    /// Most new tokens; at least 1.
+    pub max_tokens: usize,
+    /// Strings that end the text.
+    pub stop: Vec<String>,
+    /// Ids that end the text.
+    pub end_ids: Vec<TokenId>,
+}
+
+/// The handle of a request within its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(u64);
+
+/// What a step brought for one request.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Text that can no longer change.
+    Text(RequestId, String),
+    /// The request is done and has left the session.
+    Finished(RequestId, Box<Generation>),
+    /// The request failed and has left the session; the others go on.
+    Failed(RequestId, Arc<Error>),
+}
+
+/// Requests that step together.
+#[derive(Debug)]
+pub struct Session<'a> {
+    model: &'a Model,
+    tokenizer: &'a Tokenizer,
+    slots: Vec<Slot<'a>>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Slot<'a> {
+    id: RequestId,
+    request: Request,
+    cache: KvCache,
+    history: History,
+    scratch: Scratch,
+    /// Prompt ids that the model has seen.
+    seen: usize,
+    decoder: StreamDecoder<'a>,
+    stop: StopMatcher,
+    text: String,
+    records: Vec<StepRecord>,
+    timing: Timing,
+}
+
+impl<'a> Session<'a> {
+    /// A session without requests.
+    #[must_use]
+    pub fn new(model: &'a Model, tokenizer: &'a Tokenizer) -> Self {
+        Self { model, tokenizer, slots: Vec::new(), next: 0 }
+    }
+
+    /// Number of requests under way.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Lets a request join.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an empty prompt, an empty stop string, no tokens asked for, or a
+    /// scheme that greedy decoding cannot carry; [`Error::TokenOutOfRange`];
+    /// [`Error::ContextLength`] when prompt and new tokens do not fit the model.
+    pub fn add(&mut self, request: Request) -> Result<RequestId> {
+        let info = self.model.info();
+        check_ids(&request.prompt, info.vocab_size)?;
+        if request.prompt.is_empty() {
+            return Err(Error::parameter("prompt", "no tokens", "at least one token"));
+        }
+        if request.max_tokens == 0 {
+            return Err(Error::parameter("max_tokens", 0, "at least 1"));
+        }
+        let needed = request.prompt.len().saturating_add(request.max_tokens);
+        if needed > info.context_length {
+            return Err(Error::ContextLength {
+                prompt: request.prompt.len(),
+                requested: request.max_tokens,
+                context: info.context_length,
+            });
+        }
+        let refused =
+            request.marker.as_ref().is_some_and(|m| m.scheme().greedy() == Greedy::Refused);
+        if refused && request.chain.decoding() == Decoding::Greedy {
+            return Err(Error::parameter(
+                "temperature",
+                0,
+                "a temperature of at least 1e-5 with this scheme: its mark lives in the draw, and \
+                 greedy decoding has none",
+            ));
+        }
+        let id = RequestId(self.next);
+        self.next += 1;
+        self.slots.push(Slot {
+            id,
+            // The last new token is never fed back.
+            cache: self.model.new_cache(needed - 1)?,
+            history: History::new(&request.prompt),
+            scratch: Scratch::default(),
+            seen: 0,
+            decoder: StreamDecoder::new(self.tokenizer),
+            stop: StopMatcher::new(request.stop.iter().cloned())?,
+            text: String::new(),
+            records: Vec::new(),
+            timing: Timing::default(),
+            request,
+        });
+        Ok(id)
+    }
+
+    /// Lets a request leave before its end.
+    pub fn cancel(&mut self, id: RequestId) {
+        self.slots.retain(|slot| slot.id != id);
+    }
+
+    /// One forward pass for every request, and one token for each whose prompt has been read.
+    ///
+    /// # Errors
+    /// Those of the model; a fault of one row is an [`Event::Failed`] of that request alone.
+    pub fn step(&mut self) -> Result<Vec<Event>> {
+        let started = Instant::now();
+        let mut batch: Vec<Sequence<'_>> = self.slots.iter_mut().map(Slot::sequence).collect();
+        let mut rows = self.model.forward(&mut batch)?;
+        drop(batch);
+        let tokenizer = self.tokenizer;
+        let outcomes: Vec<Result<Option<Advance>>> = self
+            .slots
+            .par_iter_mut()
+            .zip(rows.par_iter_mut())
+            .map(|(slot, logits)| match logits.last() {
+                Some(row) => slot.advance(row, tokenizer).map(Some),
+                None => Ok(None),
+            })
+            .collect();
+        let elapsed = started.elapsed();
+        let mut events = Vec::new();
+        let mut left = Vec::new();
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            let slot = &mut self.slots[index];
+            slot.account(elapsed);
+            let id = slot.id;
+            match outcome {
+                Ok(None) => {}
+                Ok(Some(advance)) => {
+                    if !advance.text.is_empty() {
+                        events.push(Event::Text(id, advance.text));
+                    }
+                    if let Some(finish) = advance.finish {
+                        events.push(Event::Finished(id, Box::new(slot.finish(finish, tokenizer))));
+                        left.push(id);
+                    }
+                }
+                Err(error) => {
+                    events.push(Event::Failed(id, Arc::new(error)));
+                    left.push(id);
+                }
+            }
+        }
+        self.slots.retain(|slot| !left.contains(&slot.id));
+        Ok(events)
+    }
+
+    /// Runs `requests` to their end and gives the results in their order; `on_text` is called
+    /// with a request's place and the text that can no longer change, and may end the run by an
+    /// error.
+    ///
+    /// # Errors
+    /// The first error of any request, of the model or of `on_text`.
+    pub fn run<E: From<Error>>(
+        &mut self,
+        requests: Vec<Request>,
+        mut on_text: impl FnMut(usize, &str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Vec<Generation>, E> {
+        let mut ids = Vec::with_capacity(requests.len());
+        for request in requests {
+            ids.push(self.add(request)?);
+        }
+        let mut results: Vec<Option<Generation>> = ids.iter().map(|_| None).collect();
+        let place = |id: RequestId| ids.iter().position(|known| *known == id);
+        while self.active() > 0 {
+            for event in self.step()? {
+                match event {
+                    Event::Text(id, text) => {
+                        if let Some(index) = place(id) {
+                            on_text(index, &text)?;
+                        }
+                    }
+                    Event::Finished(id, generation) => {
+                        if let Some(index) = place(id) {
+                            results[index] = Some(*generation);
+                        }
+                    }
+                    Event::Failed(_, error) => {
+                        return Err(Arc::try_unwrap(error)
+                            .unwrap_or_else(|shared| Error::backend("a step failed", shared))
+                            .into());
+                    }
+                }
+            }
+        }
+        Ok(results.into_iter().flatten().collect())
+    }
+}
+
+/// What one step did for a request.
+struct Advance {
+    text: String,
+    finish: Option<Finish>,
+}
+
+impl Slot<'_> {
+    /// The ids that the model reads next.
+    fn sequence(&mut self) -> Sequence<'_> {
+        let prompt = &self.request.prompt;
+        let (ids, logits) = if self.seen < prompt.len() {
+            let end = prompt.len().min(self.seen + PROMPT_CHUNK);
+            let chunk = &prompt[self.seen..end];
+            self.seen = end;
+            (chunk, if end == prompt.len() { LogitsAt::Last } else { LogitsAt::None })
+        } else {
+            let tokens = self.history.tokens();
+            (&tokens[tokens.len() - 1..], LogitsAt::Last)
+        };
+        Sequence { ids, cache: &mut self.cache, logits }
+    }
+
+    /// Samples a token from `logits` and takes it in.
+    fn advance(&mut self, logits: &[f32], tokenizer: &Tokenizer) -> Result<Advance> {
+        let step = match &mut self.request.marker {
+            Some(marker) => marker.step(&self.request.prompt, self.history.generated()),
+            None => Step::KEEP,
+        };
+        let draw = Draw {
+            seed: self.request.seed,
+            sample: self.request.sample,
+            step: self.records.len() as u64,
+        };
+        let outcome =
+            self.request.chain.step(logits, &self.history, step, draw, &mut self.scratch)?;
+        if self.request.end_ids.contains(&outcome.token) {
+            let text = self.flush();
+            return Ok(Advance { text, finish: Some(Finish::EndToken(outcome.token)) });
+        }
+        self.take(&outcome, tokenizer);
+        let fresh = self.decoder.push(outcome.token);
+        let StopOutput { mut text, stop } = self.stop.push(&fresh);
+        self.text.push_str(&text);
+        let finish = if let Some(index) = stop {
+            Some(Finish::StopString(self.request.stop[index].clone()))
+        } else if self.records.len() == self.request.max_tokens {
+            text.push_str(&self.flush());
+            Some(Finish::Length)
+        } else {
+            None
+        };
+        Ok(Advance { text, finish })
+    }
+
+    fn take(&mut self, outcome: &Outcome, tokenizer: &Tokenizer) {
+        self.records.push(StepRecord {
+            token: outcome.token,
+            bytes: tokenizer.token_bytes(outcome.token).map_or(0, <[u8]>::len),
+            entropy: outcome.entropy,
+            logprob: outcome.logprob,
+            green_mass: outcome.green_mass,
+        });
+        self.request.chain.accept(&mut self.history, outcome);
+    }
+
+    /// The text that was held back, at the end of the run.
+    fn flush(&mut self) -> String {
+        let mut text = self.stop.push(&self.decoder.finish()).text;
+        text.push_str(&self.stop.finish());
+        self.text.push_str(&text);
+        text
+    }
+
+    fn account(&mut self, elapsed: Duration) {
+        if self.records.len() <= 1 {
+            self.timing.prompt += elapsed;
+        } else {
+            self.timing.decode += elapsed;
+        }
+    }
+
+    fn finish(&mut self, finish: Finish, tokenizer: &Tokenizer) -> Generation {
+        Generation::new(
+            self.request.prompt.len(),
+            std::mem::take(&mut self.text),
+            std::mem::take(&mut self.records),
+            finish,
+            self.timing,
+            tokenizer,
+        )
+    }
+}
