@@ -195,7 +195,7 @@ impl<'a> Hub<'a> {
         };
         if !has(WEIGHTS) && !has(INDEX) {
             let gguf: Vec<&str> =
-                there.iter().map(String::as_str).filter(|name| name.ends_with(".gguf")).collect();
+                there.iter().map(String::as_str).filter(|name| is_gguf(name)).collect();
             return Err(if gguf.is_empty() {
                 format!("it holds neither {WEIGHTS} nor {INDEX} nor a GGUF file")
             } else {
@@ -230,6 +230,10 @@ impl<'a> Hub<'a> {
             .map_err(|error| format!("cannot write the reference: {error}"))?;
         Ok(folder)
     }
+}
+
+fn is_gguf(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"))
 }
 
 /// The weight files that an index names.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 
 const TEMPORARY: &str = ".pull-";
 /// A temporary folder in which nothing has happened for so long belongs to a killed process.
-const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+const ABANDONED: Duration = Duration::from_hours(24);
 
 /// How much of a cached file is believed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,14 +55,13 @@ pub(super) fn look(
         return Ok(Found::Bad(wrong_size(seen.bytes, entry.bytes)));
     }
     let stamped = if trust == Trust::Stamp { verify::stamped(path) } else { None };
-    let sha256 = match stamped {
-        Some(sha256) => sha256,
-        None => {
-            progress.event(Event::Verifying { path });
-            let sha256 = verify::sha256_file(path).map_err(read)?;
-            verify::write_stamp(path, seen, &sha256);
-            sha256
-        }
+    let sha256 = if let Some(sha256) = stamped {
+        sha256
+    } else {
+        progress.event(Event::Verifying { path });
+        let sha256 = verify::sha256_file(path).map_err(read)?;
+        verify::write_stamp(path, seen, &sha256);
+        sha256
     };
     if sha256 == entry.sha256 {
         Ok(Found::Good)

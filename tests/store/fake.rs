@@ -1,5 +1,6 @@
 //! A cache, a made-up model in a made-up wheel, and a pip that is a shell script.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,19 +10,23 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zip::write::SimpleFileOptions;
 
-pub const MEMBER: &str = "toy_model/toy.gguf";
+pub(crate) const MEMBER: &str = "toy_model/toy.gguf";
 
 /// The content of the made-up model: long enough to be read in several pieces.
-pub fn model_bytes() -> Vec<u8> {
+pub(crate) fn model_bytes() -> Vec<u8> {
     (0..700_000_u32).map(|i| u8::try_from(i.wrapping_mul(2_654_435_761) >> 24).unwrap()).collect()
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let hex = |mut text: String, byte: &u8| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    };
+    Sha256::digest(bytes).iter().fold(String::new(), hex)
 }
 
 /// A table of one model, `toy`, whose file has that size and hash.
-pub fn table_text(bytes: usize, sha256: &str) -> String {
+pub(crate) fn table_text(bytes: usize, sha256: &str) -> String {
     format!(
         r#"version = 1
 [[model]]
@@ -42,45 +47,45 @@ member = "{MEMBER}"
     )
 }
 
-pub fn good_table_text() -> String {
+pub(crate) fn good_table_text() -> String {
     let model = model_bytes();
     table_text(model.len(), &sha256(&model))
 }
 
 /// A folder of its own for a test.
-pub struct Place {
-    pub folder: TempDir,
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
 }
 
 impl Place {
     /// With the good wheel in it.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         place.write_wheel(&[(MEMBER, &model_bytes()), ("toy_model/__init__.py", b"")]);
         place
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn cache(&self) -> PathBuf {
+    pub(crate) fn cache(&self) -> PathBuf {
         self.path("cache")
     }
 
-    pub fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.cache().join("toy").join("toy.gguf")
     }
 
-    pub fn stamp(&self) -> PathBuf {
+    pub(crate) fn stamp(&self) -> PathBuf {
         self.cache().join("toy").join("toy.gguf.verified")
     }
 
-    pub fn wheel(&self) -> PathBuf {
+    pub(crate) fn wheel(&self) -> PathBuf {
         self.path("toy_model-1.2.3-py3-none-any.whl")
     }
 
-    pub fn write_wheel(&self, members: &[(&str, &[u8])]) {
+    pub(crate) fn write_wheel(&self, members: &[(&str, &[u8])]) {
         let mut writer = zip::ZipWriter::new(File::create(self.wheel()).unwrap());
         for (name, bytes) in members {
             writer.start_file(*name, SimpleFileOptions::default()).unwrap();
@@ -91,7 +96,7 @@ impl Place {
 
     /// Writes a script and gives the command line that runs it. The script sees pip's own
     /// arguments; `$dest` is the folder to download into, `$here` the test's own.
-    pub fn script(&self, name: &str, body: &str) -> String {
+    pub(crate) fn script(&self, name: &str, body: &str) -> String {
         let path = self.path(name);
         let text = format!(
             "here='{}'\n\
@@ -105,31 +110,31 @@ impl Place {
     }
 
     /// A pip that works.
-    pub fn good_pip(&self) -> String {
+    pub(crate) fn good_pip(&self) -> String {
         self.script("pip.sh", "cp \"$here\"/*.whl \"$dest\"/")
     }
 
     /// The arguments of every call of a script so far.
-    pub fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    pub fn store(&self, pip: &str) -> Store {
+    pub(crate) fn store(&self, pip: &str) -> Store {
         self.store_with(pip, &good_table_text())
     }
 
-    pub fn store_with(&self, pip: &str, table: &str) -> Store {
+    pub(crate) fn store_with(&self, pip: &str, table: &str) -> Store {
         Store::at(self.cache()).unwrap().with_table(Table::parse(table).unwrap()).with_pip(pip)
     }
 
     /// What is in the cache folder, without the folder of the model itself.
-    pub fn leftovers(&self) -> Vec<String> {
+    pub(crate) fn leftovers(&self) -> Vec<String> {
         names(&self.cache()).into_iter().filter(|name| name != "toy").collect()
     }
 }
 
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -139,14 +144,14 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 /// Writes events down as lines, paths cut to their last part.
 #[derive(Default)]
-pub struct Diary(pub Vec<String>);
+pub(crate) struct Diary(pub(crate) Vec<String>);
 
 impl Diary {
-    pub fn lines(&self) -> Vec<&str> {
+    pub(crate) fn lines(&self) -> Vec<&str> {
         self.0.iter().map(String::as_str).filter(|line| !line.starts_with("downloaded")).collect()
     }
 
-    pub fn downloaded(&self) -> Vec<u64> {
+    pub(crate) fn downloaded(&self) -> Vec<u64> {
         let count = |line: &String| line.strip_prefix("downloaded ").map(|n| n.parse().unwrap());
         self.0.iter().filter_map(count).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use greenmark::store::{Fetch, Silent, Store, Table};
@@ -104,7 +104,8 @@ fn answer(stream: TcpStream, content: &Mutex<Content>) -> std::io::Result<()> {
     };
     // As the hub does it: weights are announced under their SHA-256, other files under 40 digits.
     let hash = if content.lying.contains(&name) { sha256(b"other") } else { sha256(&bytes) };
-    let weights = name.ends_with(".gguf") || name.ends_with(".safetensors");
+    let weights = [Some("gguf"), Some("safetensors")]
+        .contains(&Path::new(&name).extension().and_then(|ending| ending.to_str()));
     let tag = if weights { hash.as_str() } else { &hash[..40] };
     let from = start.unwrap_or(0).min(bytes.len());
     let mut body = if probe { &bytes[..1.min(bytes.len())] } else { &bytes[from..] };

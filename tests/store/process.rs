@@ -79,7 +79,7 @@ fn a_killed_download_leaves_nothing_that_is_used() {
 
     // A day later it is swept away by the next fetch.
     fs::write(place.path("over"), "").unwrap();
-    let long_ago = SystemTime::now() - Duration::from_secs(2 * 24 * 60 * 60);
+    let long_ago = SystemTime::now() - Duration::from_hours(48);
     let folder = place.cache().join(&left[0]);
     for entry in fs::read_dir(&folder).unwrap() {
         File::open(entry.unwrap().path()).unwrap().set_modified(long_ago).unwrap();
