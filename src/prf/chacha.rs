@@ -53,18 +53,70 @@ impl ChaCha8Stream {
     /// The first `count` words.
     #[must_use]
     pub fn words(&self, count: usize) -> Vec<u32> {
+        let mut rng = self.rng();
+        (0..count).map(|_| rng.next_u32()).collect()
+    }
+
+    /// A reader for positions in ascending order that computes several blocks at once: cheaper
+    /// than single blocks when a good part of a vocabulary is asked for.
+    pub(crate) fn sweep(&self) -> ChaCha8Sweep {
+        ChaCha8Sweep { rng: self.rng(), next: 0 }
+    }
+
+    fn rng(&self) -> ChaCha8Rng {
         let mut seed = [0; 32];
         for (bytes, word) in seed.chunks_exact_mut(4).zip(self.key) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        let mut rng = ChaCha8Rng::from_seed(seed);
-        (0..count).map(|_| rng.next_u32()).collect()
+        ChaCha8Rng::from_seed(seed)
     }
 
     fn load(&mut self, index: u64) {
         if self.block_index != Some(index) {
             self.block = block(&self.key, index);
             self.block_index = Some(index);
+        }
+    }
+}
+
+/// The same words as [`ChaCha8Stream`], in ascending order of positions.
+#[derive(Clone)]
+pub(crate) struct ChaCha8Sweep {
+    rng: ChaCha8Rng,
+    /// The word that the generator gives next.
+    next: u64,
+}
+
+impl ChaCha8Sweep {
+    /// Beyond this gap it is cheaper to move the generator than to draw and discard.
+    const FAR: u64 = 4 * BLOCK_WORDS;
+
+    /// The u32 at word `position`, which is not below any asked for before.
+    #[inline]
+    pub(crate) fn word(&mut self, position: u64) -> u32 {
+        self.seek(position);
+        self.next = position + 1;
+        self.rng.next_u32()
+    }
+
+    /// The u64 at words `2 * index` and `2 * index + 1`, in ascending order too.
+    #[inline]
+    pub(crate) fn word_pair(&mut self, index: u64) -> u64 {
+        self.seek(2 * index);
+        self.next = 2 * index + 2;
+        self.rng.next_u64()
+    }
+
+    #[inline]
+    fn seek(&mut self, position: u64) {
+        if position != self.next {
+            if position.wrapping_sub(self.next) > Self::FAR {
+                self.rng.set_word_pos(u128::from(position));
+            } else {
+                for _ in self.next..position {
+                    self.rng.next_u32();
+                }
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod seed;
 mod uniform;
 
 pub use chacha::ChaCha8Stream;
+pub(crate) use chacha::ChaCha8Sweep;
 pub use key::{Key, KeyFingerprint};
 pub use seed::{ContextSeeder, DRAW_TAG, PrfTag, draw_seed};
 pub use uniform::{ln, neg_ln_one_minus_uniform, neg_ln_uniform};

@@ -1,0 +1,43 @@
+//! Logit bias: a number added to the logits of given tokens; negative infinity bans one.
+//!
+//! Source: the `logit_bias` of chat-completion interfaces, `sequence_bias` of transformers for single
+//! tokens.
+//! Parameters: `logit_bias`, a map from id to a finite number or `"-inf"`.
+//! Edges: a finite bias is no ban, however low; a token at negative infinity stays there.
+
+use super::{Active, Kind, Member, Processor, Setup, StepContext};
+use crate::error::{Error, Result};
+use crate::sample::candidates::Candidates;
+use crate::token::TokenId;
+
+pub(super) const MEMBER: Member =
+    Member { name: "logit_bias", options: &["logit_bias"], kind: Kind::Edit, build };
+
+#[derive(Debug)]
+struct LogitBias(Vec<(TokenId, f32)>);
+
+fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
+    let Some(given) = setup.options.logit_bias.as_ref().filter(|map| !map.is_empty()) else {
+        return Ok(None);
+    };
+    let ids: Vec<TokenId> = given.keys().copied().collect();
+    setup.check(&ids)?;
+    for bias in given.values() {
+        if bias.0.is_nan() || bias.0 == f32::INFINITY {
+            return Err(Error::parameter("logit_bias", bias.0, "a finite number or -inf"));
+        }
+    }
+    Ok(Some(Box::new(LogitBias(given.iter().map(|(&id, bias)| (id, bias.0)).collect()))))
+}
+
+impl Processor for LogitBias {
+    fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
+        for &(id, bias) in &self.0 {
+            if bias == f32::NEG_INFINITY {
+                candidates.ban(id);
+            } else {
+                candidates.edit(id, |logit| logit + bias);
+            }
+        }
+    }
+}
