@@ -27,7 +27,7 @@ const LFS_MAGIC: &[u8] = b"version https://git-lfs";
 
 /// The error for the two ways in which a whole file is something else: empty, or a Git LFS
 /// pointer. `None` when neither is the case.
-fn wrong_file(path: &Path, bytes: &[u8]) -> Option<Error> {
+pub(crate) fn wrong_file(path: &Path, bytes: &[u8]) -> Option<Error> {
     if bytes.is_empty() {
         return Some(Error::file(
             path,

@@ -1,0 +1,232 @@
+//! Byte-pair merging (Sennrich et al. 2016) over bytes.
+//!
+//! The pair of lowest rank is merged first, the leftmost on a tie. Short words use a scan, long
+//! ones a heap, so that a word of n bytes costs O(n log n); both give the same tokens.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::token::TokenId;
+
+/// Words up to this many bytes are merged by scanning.
+const SCAN: usize = 48;
+/// Words up to this many bytes are remembered within one text.
+const CACHED_WORD: usize = 64;
+/// Most words remembered within one text.
+const CACHED_WORDS: usize = 1 << 17;
+/// Rank of a pair that does not merge.
+const NEVER: (u32, TokenId) = (u32::MAX, 0);
+/// No position.
+const NONE: usize = usize::MAX;
+
+/// A token and how many bytes of the text it stands for.
+pub(super) type Sized = (TokenId, u32);
+
+/// Multiplicative hashing of two ids; vocabularies are fixed, so nobody can choose collisions.
+#[derive(Default)]
+pub(super) struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // 2^64 divided by the golden ratio; the high bits are folded down because hash tables
+        // use both ends.
+        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+/// Merge rules and the tokens of single bytes.
+pub(super) struct Bpe {
+    bytes: Box<[Option<TokenId>; 256]>,
+    merges: HashMap<u64, (u32, TokenId), BuildHasherDefault<PairHasher>>,
+    /// Words that are a token as they are, where merges are ignored for them.
+    whole: HashMap<Vec<u8>, TokenId>,
+}
+
+/// What one text keeps while it is encoded.
+#[derive(Default)]
+pub(super) struct Scratch<'t> {
+    cache: HashMap<&'t [u8], (usize, usize)>,
+    cached: Vec<Sized>,
+    symbols: Vec<Sized>,
+    /// Bytes without a token before the first token.
+    orphans: u32,
+}
+
+impl Scratch<'_> {
+    /// Appends a token, which also takes the bytes before it that no token stands for.
+    pub(super) fn push(&mut self, out: &mut Vec<Sized>, (id, length): Sized) {
+        out.push((id, length + std::mem::take(&mut self.orphans)));
+    }
+
+    /// Gives bytes that have no token to the token before, or else to the one after.
+    pub(super) fn drop_bytes(&mut self, out: &mut [Sized], count: u32) {
+        match out.last_mut() {
+            Some(last) => last.1 += count,
+            None => self.orphans += count,
+        }
+    }
+}
+
+fn key(left: TokenId, right: TokenId) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+impl Bpe {
+    /// `merges` are (left, right, result) in order of rank; a later rule for the same pair wins,
+    /// as in the reference.
+    pub(super) fn new(
+        bytes: Box<[Option<TokenId>; 256]>,
+        merges: impl Iterator<Item = (TokenId, TokenId, TokenId)>,
+        whole: HashMap<Vec<u8>, TokenId>,
+    ) -> Self {
+        let merges = (0u32..)
+            .zip(merges)
+            .map(|(rank, (left, right, result))| (key(left, right), (rank, result)))
+            .collect();
+        Self { bytes, merges, whole }
+    }
+
+    fn merge(&self, left: TokenId, right: TokenId) -> (u32, TokenId) {
+        self.merges.get(&key(left, right)).copied().unwrap_or(NEVER)
+    }
+
+    /// Appends the tokens of one word.
+    pub(super) fn word<'t>(&self, word: &'t [u8], scratch: &mut Scratch<'t>, out: &mut Vec<Sized>) {
+        if !self.whole.is_empty()
+            && let Some(&id) = self.whole.get(word)
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "texts are below 2^32 bytes")]
+            return scratch.push(out, (id, word.len() as u32));
+        }
+        let short = word.len() <= CACHED_WORD;
+        if short && let Some(&(from, to)) = scratch.cache.get(word) {
+            let Some((&(id, length), rest)) = scratch.cached[from..to].split_first() else {
+                return;
+            };
+            out.push((id, length + std::mem::take(&mut scratch.orphans)));
+            out.extend_from_slice(rest);
+            return;
+        }
+
+        let mut symbols = std::mem::take(&mut scratch.symbols);
+        symbols.clear();
+        let mut missing = false;
+        for &byte in word {
+            match (self.bytes[usize::from(byte)], symbols.last_mut()) {
+                (Some(id), _) => symbols.push((id, 1)),
+                // The reference leaves the byte out before it merges; so the neighbours may
+                // merge across it, and its place goes to the token before.
+                (None, Some(last)) => {
+                    missing = true;
+                    last.1 += 1;
+                }
+                (None, None) => {
+                    missing = true;
+                    scratch.drop_bytes(out, 1);
+                }
+            }
+        }
+        if symbols.len() <= SCAN {
+            self.merge_by_scan(&mut symbols);
+        } else {
+            self.merge_by_heap(&mut symbols);
+        }
+        if short && !missing && scratch.cache.len() < CACHED_WORDS {
+            let from = scratch.cached.len();
+            scratch.cached.extend_from_slice(&symbols);
+            scratch.cache.insert(word, (from, scratch.cached.len()));
+        }
+        for &symbol in &symbols {
+            scratch.push(out, symbol);
+        }
+        scratch.symbols = symbols;
+    }
+
+    fn merge_by_scan(&self, symbols: &mut Vec<Sized>) {
+        let mut ranks = [NEVER; SCAN];
+        for (rank, pair) in ranks.iter_mut().zip(symbols.windows(2)) {
+            *rank = self.merge(pair[0].0, pair[1].0);
+        }
+        while symbols.len() > 1 {
+            let pairs = symbols.len() - 1;
+            // `min_by_key` returns the first of equals.
+            let Some((at, &(rank, id))) =
+                ranks[..pairs].iter().enumerate().min_by_key(|(_, entry)| entry.0)
+            else {
+                return;
+            };
+            if rank == NEVER.0 {
+                return;
+            }
+            symbols[at] = (id, symbols[at].1 + symbols[at + 1].1);
+            symbols.remove(at + 1);
+            ranks.copy_within(at + 1..pairs, at);
+            if at > 0 {
+                ranks[at - 1] = self.merge(symbols[at - 1].0, id);
+            }
+            if at + 1 < symbols.len() {
+                ranks[at] = self.merge(id, symbols[at + 1].0);
+            }
+        }
+    }
+
+    fn merge_by_heap(&self, symbols: &mut Vec<Sized>) {
+        let count = symbols.len();
+        // A doubly linked list over the symbols; a merged right side has length 0.
+        let mut next: Vec<usize> = (1..count).chain([NONE]).collect();
+        let mut previous: Vec<usize> = [NONE].into_iter().chain(0..count - 1).collect();
+        let mut heap: BinaryHeap<Reverse<(u32, usize, TokenId)>> = symbols
+            .windows(2)
+            .enumerate()
+            .filter_map(|(at, pair)| {
+                let (rank, id) = self.merge(pair[0].0, pair[1].0);
+                (rank != NEVER.0).then_some(Reverse((rank, at, id)))
+            })
+            .collect();
+        while let Some(Reverse((rank, at, id))) = heap.pop() {
+            let right = next[at];
+            // An entry is stale when either side has merged since.
+            if symbols[at].1 == 0
+                || right == NONE
+                || self.merge(symbols[at].0, symbols[right].0) != (rank, id)
+            {
+                continue;
+            }
+            symbols[at] = (id, symbols[at].1 + symbols[right].1);
+            symbols[right].1 = 0;
+            next[at] = next[right];
+            if next[at] != NONE {
+                previous[next[at]] = at;
+                let (rank, merged) = self.merge(id, symbols[next[at]].0);
+                if rank != NEVER.0 {
+                    heap.push(Reverse((rank, at, merged)));
+                }
+            }
+            if previous[at] != NONE {
+                let (rank, merged) = self.merge(symbols[previous[at]].0, id);
+                if rank != NEVER.0 {
+                    heap.push(Reverse((rank, previous[at], merged)));
+                }
+            }
+        }
+        symbols.retain(|symbol| symbol.1 != 0);
+    }
+}
+
+impl std::fmt::Debug for Bpe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bpe").field("merges", &self.merges.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+//! The two ways from text to ids: our own byte-level BPE, and the reference crate for the rest.
+
+use std::path::Path;
+
+use tokenizers::NormalizedString;
+use tokenizers::tokenizer::normalizer::Range as NormalizedRange;
+
+use super::bpe::{Bpe, Scratch, Sized};
+use super::classes::Classes;
+use super::split::PreTokenizer;
+use crate::error::{Error, Result};
+
+/// A normaliser that our own encoder knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Normalizer {
+    None,
+    /// Unicode canonical composition.
+    Nfc,
+}
+
+/// Byte-level BPE with a pre-tokenizer known by name.
+#[derive(Debug)]
+pub(super) struct ByteLevel {
+    pub(super) bpe: Bpe,
+    pub(super) pre: PreTokenizer,
+    pub(super) classes: Classes,
+    pub(super) normalizer: Normalizer,
+    /// Whether a space is put before a text that does not start with one.
+    pub(super) prefix_space: bool,
+}
+
+/// Any other tokenizer.json, through the reference crate without its added tokens, templates,
+/// truncation and padding.
+pub(super) struct Reference {
+    pub(super) tokenizer: tokenizers::Tokenizer,
+}
+
+#[derive(Debug)]
+pub(super) enum Encoder {
+    ByteLevel(Box<ByteLevel>),
+    Reference(Box<Reference>),
+}
+
+impl std::fmt::Debug for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reference").finish_non_exhaustive()
+    }
+}
+
+impl Encoder {
+    /// Appends the tokens of a text without literals; the lengths add up to the text's.
+    pub(super) fn encode<'t>(
+        &self,
+        text: &'t str,
+        origin: &Path,
+        scratch: &mut Scratch<'t>,
+        out: &mut Vec<Sized>,
+    ) -> Result<()> {
+        match self {
+            Self::ByteLevel(encoder) => {
+                encoder.encode(text, scratch, out);
+                Ok(())
+            }
+            Self::Reference(encoder) => encoder.encode(text, origin, scratch, out),
+        }
+    }
+}
+
+impl ByteLevel {
+    fn encode<'t>(&self, text: &'t str, scratch: &mut Scratch<'t>, out: &mut Vec<Sized>) {
+        let composed = match self.normalizer {
+            Normalizer::None => None,
+            // Below U+0300 every text is its own composition.
+            Normalizer::Nfc if text.chars().all(|c| c < '\u{300}') => None,
+            Normalizer::Nfc => {
+                let mut normalized = NormalizedString::from(text);
+                normalized.nfc();
+                (normalized.get() != text).then_some(normalized)
+            }
+        };
+        let prefix = self.prefix_space
+            && !composed.as_ref().map_or(text, NormalizedString::get).starts_with(' ');
+        if composed.is_none() && !prefix {
+            self.pre.split(&self.classes, text, |word| {
+                self.bpe.word(word.as_bytes(), scratch, out);
+            });
+            return;
+        }
+
+        // The encoded text is another than the given one: encode it apart, then move the cuts.
+        let mut changed = composed.as_ref().map_or(text, NormalizedString::get).to_owned();
+        if prefix {
+            changed.insert(0, ' ');
+        }
+        let mut tokens = Vec::new();
+        // The scratch of the outer text cannot borrow from this one.
+        let mut inner = Scratch::default();
+        self.pre.split(&self.classes, &changed, |word| {
+            self.bpe.word(word.as_bytes(), &mut inner, &mut tokens);
+        });
+        if tokens.is_empty() {
+            // Texts are below 2^32 bytes.
+            #[expect(clippy::cast_possible_truncation, reason = "see above")]
+            scratch.drop_bytes(out, text.len() as u32);
+        }
+        let shift = usize::from(prefix);
+        let (mut at, mut from) = (0, 0);
+        let count = tokens.len();
+        for (index, (id, length)) in tokens.into_iter().enumerate() {
+            at += length as usize;
+            let to = if index + 1 == count {
+                text.len()
+            } else {
+                let cut = at.saturating_sub(shift);
+                composed.as_ref().map_or(cut, |c| original_cut(c, cut)).clamp(from, text.len())
+            };
+            // Texts are below 2^32 bytes.
+            #[expect(clippy::cast_possible_truncation, reason = "see above")]
+            scratch.push(out, (id, (to - from) as u32));
+            from = to;
+        }
+    }
+}
+
+/// The place in the original text of a cut in the normalised one. Inside a character that the
+/// normaliser changed, the cut falls after as many bytes as in the normalised character.
+fn original_cut(normalized: &NormalizedString, cut: usize) -> usize {
+    let text = normalized.get();
+    let start = text.floor_char_boundary(cut);
+    let Some(character) = text[start..].chars().next() else {
+        return normalized.get_original().len();
+    };
+    let range = start..start + character.len_utf8();
+    let original = normalized.convert_offsets(NormalizedRange::Normalized(range));
+    original.map_or(cut, |range| (range.start + cut - start).min(range.end))
+}
+
+impl Reference {
+    fn encode<'t>(
+        &self,
+        text: &'t str,
+        origin: &Path,
+        scratch: &mut Scratch<'t>,
+        out: &mut Vec<Sized>,
+    ) -> Result<()> {
+        let encoding = self.tokenizer.encode(text, false).map_err(|e| {
+            Error::backend(format!("encoding with the tokenizer {}", origin.display()), e)
+        })?;
+        let ids = encoding.get_ids();
+        let offsets = encoding.get_offsets();
+        // Each token reaches to the start of the next, so that nothing is left between them.
+        // Tokens that share a character (byte fallback) get one byte of it each.
+        let mut cuts = Vec::with_capacity(ids.len() + 1);
+        cuts.push(0);
+        for pair in offsets.windows(2) {
+            let last = cuts.last().copied().unwrap_or(0);
+            let (start, end) = pair[1];
+            let cut = if pair[0] == pair[1] { (last + 1).min(end) } else { start };
+            cuts.push(cut.clamp(last, text.len()));
+        }
+        cuts.push(text.len());
+        for (&id, range) in ids.iter().zip(cuts.windows(2)) {
+            // Texts are below 2^32 bytes.
+            #[expect(clippy::cast_possible_truncation, reason = "see above")]
+            scratch.push(out, (id, (range[1] - range[0]) as u32));
+        }
+        Ok(())
+    }
+}
