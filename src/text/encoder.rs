@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 /// A normaliser that our own encoder knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Normalizer {
+pub(super) enum UnicodeForm {
     None,
     /// Unicode canonical composition.
     Nfc,
@@ -24,7 +24,7 @@ pub(super) struct ByteLevel {
     pub(super) bpe: Bpe,
     pub(super) pre: PreTokenizer,
     pub(super) classes: Classes,
-    pub(super) normalizer: Normalizer,
+    pub(super) normalizer: UnicodeForm,
     /// Whether a space is put before a text that does not start with one.
     pub(super) prefix_space: bool,
 }
@@ -69,10 +69,10 @@ impl Encoder {
 impl ByteLevel {
     fn encode<'t>(&self, text: &'t str, scratch: &mut Scratch<'t>, out: &mut Vec<Sized>) {
         let composed = match self.normalizer {
-            Normalizer::None => None,
+            UnicodeForm::None => None,
             // Below U+0300 every text is its own composition.
-            Normalizer::Nfc if text.chars().all(|c| c < '\u{300}') => None,
-            Normalizer::Nfc => {
+            UnicodeForm::Nfc if text.chars().all(|c| c < '\u{300}') => None,
+            UnicodeForm::Nfc => {
                 let mut normalized = NormalizedString::from(text);
                 normalized.nfc();
                 (normalized.get() != text).then_some(normalized)

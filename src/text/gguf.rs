@@ -4,7 +4,7 @@
 //! is refused; so is a missing one, since the old default of other programs splits numbers
 //! differently from most models that lack the key.
 
-use super::encoder::Normalizer;
+use super::encoder::UnicodeForm;
 use super::load::{self, Description, WAY_OUT};
 use super::split::PreTokenizer;
 use super::tokenizer::{Extras, Tokenizer, complete_eos};
@@ -96,7 +96,7 @@ pub(super) fn load(gguf: &Gguf) -> Result<Tokenizer> {
         merges,
         pre,
         // The reference file of these models normalises; the GGUF form does not say so.
-        normalizer: if pre == PreTokenizer::Qwen2 { Normalizer::Nfc } else { Normalizer::None },
+        normalizer: if pre == PreTokenizer::Qwen2 { UnicodeForm::Nfc } else { UnicodeForm::None },
         prefix_space,
         ignore_merges: pre == PreTokenizer::LlamaBpe,
         extras,

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::byte_level::Alphabet;
-use super::encoder::{Encoder, Normalizer, Reference};
+use super::encoder::{Encoder, Reference, UnicodeForm};
 use super::fingerprint::{Settings, fingerprint};
 use super::load::{self, Description, MAX_VOCAB};
 use super::split::PreTokenizer;
@@ -278,10 +278,10 @@ fn is_plain_bpe(model: &Value) -> bool {
         && !flag(model, "byte_fallback")
 }
 
-fn known_normalizer(root: &Value) -> Option<Normalizer> {
+fn known_normalizer(root: &Value) -> Option<UnicodeForm> {
     match root.get("normalizer") {
-        None | Some(Value::Null) => Some(Normalizer::None),
-        Some(normalizer) if normalizer["type"] == "NFC" => Some(Normalizer::Nfc),
+        None | Some(Value::Null) => Some(UnicodeForm::None),
+        Some(normalizer) if normalizer["type"] == "NFC" => Some(UnicodeForm::Nfc),
         Some(_) => None,
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::bpe::Bpe;
 use super::byte_level::Alphabet;
 use super::classes::Classes;
-use super::encoder::{ByteLevel, Encoder, Normalizer};
+use super::encoder::{ByteLevel, Encoder, UnicodeForm};
 use super::fingerprint::{Settings, fingerprint};
 use super::split::PreTokenizer;
 use super::tokenizer::{Extras, Parts, Tokenizer};
@@ -26,7 +26,7 @@ pub(super) struct Description {
     /// Pairs of strings in order of rank.
     pub(super) merges: Vec<(String, String)>,
     pub(super) pre: PreTokenizer,
-    pub(super) normalizer: Normalizer,
+    pub(super) normalizer: UnicodeForm,
     pub(super) prefix_space: bool,
     pub(super) ignore_merges: bool,
     pub(super) extras: Extras,
@@ -98,8 +98,8 @@ pub(super) fn byte_level(description: Description, origin: &Path) -> Result<Toke
         }
     }
     let normalizer_name = match normalizer {
-        Normalizer::None => "none",
-        Normalizer::Nfc => "nfc",
+        UnicodeForm::None => "none",
+        UnicodeForm::Nfc => "nfc",
     };
     let settings = Settings {
         model: "bpe",

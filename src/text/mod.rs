@@ -25,7 +25,7 @@ mod tokenizer;
 mod vocab;
 
 pub use chat::{ChatMessage, GenerationPrompt, PromptTemplate};
-pub use normalize::{Normalization, Normalized, Suspicious, normalize, suspicious_characters};
+pub use normalize::{Normalized, Normalizer, Survey, normalize, survey};
 pub use split::PreTokenizer;
 pub use stop::{StopMatcher, StopOutput};
 pub use stream::{StreamDecoder, Utf8Stream};

@@ -6,9 +6,11 @@
 
 use std::ops::Range;
 
+use crate::error::{Error, Result};
+
 /// A normaliser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Normalization {
+pub enum Normalizer {
     /// CR LF and lone CR become LF.
     Newlines,
     /// Invisible format characters are removed: zero-width spaces and joiners, soft hyphens,
@@ -19,7 +21,7 @@ pub enum Normalization {
     Confusables,
 }
 
-impl Normalization {
+impl Normalizer {
     /// All of them, in the order in which they are applied.
     pub const ALL: [Self; 3] = [Self::Newlines, Self::ZeroWidth, Self::Confusables];
 
@@ -34,17 +36,20 @@ impl Normalization {
     }
 
     /// The normaliser of a name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|normalization| normalization.name() == name)
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming the known ones.
+    pub fn parse(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name).ok_or_else(|| {
+            Error::parameter("normalize", name, Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
 /// A normalised text that remembers where its bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Normalized {
-    /// The text.
-    pub text: String,
+    text: String,
     /// (byte in the text, byte in the original) at the end of each replaced or removed stretch;
     /// between two entries both run in step.
     steps: Vec<(usize, usize)>,
@@ -52,6 +57,12 @@ pub struct Normalized {
 }
 
 impl Normalized {
+    /// The normalised text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The place in the original of a byte offset in the normalised text. What was removed
     /// before the offset lies before the place.
     #[must_use]
@@ -85,10 +96,10 @@ enum Fate {
 
 /// Applies normalisers to a text.
 #[must_use]
-pub fn normalize(text: &str, wanted: &[Normalization]) -> Normalized {
-    let newlines = wanted.contains(&Normalization::Newlines);
-    let zero_width = wanted.contains(&Normalization::ZeroWidth);
-    let confusables = wanted.contains(&Normalization::Confusables);
+pub fn normalize(text: &str, wanted: &[Normalizer]) -> Normalized {
+    let newlines = wanted.contains(&Normalizer::Newlines);
+    let zero_width = wanted.contains(&Normalizer::ZeroWidth);
+    let confusables = wanted.contains(&Normalizer::Confusables);
     let mut out = String::with_capacity(text.len());
     let mut steps = Vec::new();
     for (at, character) in text.char_indices() {
@@ -118,7 +129,7 @@ pub fn normalize(text: &str, wanted: &[Normalization]) -> Normalized {
 
 /// Counts of characters that hide a watermark, for a warning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Suspicious {
+pub struct Survey {
     /// Invisible characters beside a Latin letter, where no script needs them.
     pub zero_width: usize,
     /// Look-alikes in words that also hold ASCII letters, and full-width or mathematical forms.
@@ -127,7 +138,7 @@ pub struct Suspicious {
     pub carriage_returns: usize,
 }
 
-impl Suspicious {
+impl Survey {
     /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -138,8 +149,8 @@ impl Suspicious {
 /// Counts what [`normalize`] would undo and honest text seldom has. Real Cyrillic or Greek words
 /// and joiners in scripts and emoji that need them do not count.
 #[must_use]
-pub fn suspicious_characters(text: &str) -> Suspicious {
-    let mut found = Suspicious::default();
+pub fn survey(text: &str) -> Survey {
+    let mut found = Survey::default();
     let mut previous = ' ';
     // Of the current word: look-alikes from other alphabets, and whether it holds ASCII letters.
     let (mut foreign, mut ascii) = (0, false);
