@@ -25,6 +25,15 @@ impl Finish {
             Self::Length => "length",
         }
     }
+
+    /// The stop string that ended the text.
+    #[must_use]
+    pub fn stop_string(&self) -> Option<&str> {
+        match self {
+            Self::StopString(stop) => Some(stop),
+            Self::EndToken(_) | Self::Length => None,
+        }
+    }
 }
 
 /// One generated token.

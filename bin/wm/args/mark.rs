@@ -28,7 +28,7 @@ pub(crate) enum RepeatsName {
     Skip,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Mark")]
 pub(crate) struct MarkArgs {
     /// A profile (JSON); flags that disagree with it are refused
@@ -54,7 +54,7 @@ pub(crate) struct MarkArgs {
     pub(crate) repeats: Option<RepeatsName>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Key")]
 pub(crate) struct KeyArgs {
     /// The key file; the default key of this user when left out

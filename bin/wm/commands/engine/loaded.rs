@@ -30,7 +30,6 @@ pub(super) fn load_model(source: &ModelSource) -> Result<(Model, PathBuf)> {
 pub(super) struct Loaded {
     pub(super) model: Model,
     pub(super) tokenizer: Arc<Tokenizer>,
-    pub(super) path: PathBuf,
     pub(super) load_time: Duration,
 }
 
@@ -53,7 +52,7 @@ impl Loaded {
             }
             .into());
         }
-        Ok(Self { model, tokenizer: Arc::new(tokenizer), path, load_time: started.elapsed() })
+        Ok(Self { model, tokenizer: Arc::new(tokenizer), load_time: started.elapsed() })
     }
 
     /// The ids that end a text: the model's own, else the tokenizer's.

@@ -5,6 +5,7 @@ mod eval;
 mod generate;
 mod loaded;
 mod model;
+mod prepare;
 
 use anyhow::Result;
 

@@ -56,7 +56,7 @@ pub(super) fn run(args: ModelArgs) -> Result<Exit> {
     let (positions, greedy) = look(&model, &ids, &args)?;
     let report = ModelReport {
         model: args.source.model,
-        architecture: info.architecture.to_string(),
+        architecture: info.architecture.name().to_owned(),
         vocab_size: info.vocab_size,
         context_length: info.context_length,
         positions,

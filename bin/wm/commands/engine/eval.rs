@@ -1,0 +1,242 @@
+//! `wm eval quick`: the mark on the real model, against the same prompts without it and against
+//! human text.
+
+use anyhow::{Context, Result};
+use greenmark::Error;
+use greenmark::detect::{DetectOptions, Report};
+use greenmark::document::Detector;
+use greenmark::engine::{Generation, Request, Session};
+use greenmark::prf::Key;
+use greenmark::sample::SamplingOptions;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::loaded::Loaded;
+use super::prepare::{self, Mark};
+use crate::args::{EvalQuickArgs, MarkArgs};
+use crate::exit::Exit;
+use crate::output;
+use crate::resolve::{ExplicitMark, NamedKey};
+
+const PROMPTS: &str = include_str!("../../../../data/prompts/raw.txt");
+const PASSAGES: &str = include_str!("../../../../data/human/passages.jsonl");
+
+/// Texts that step together.
+const BATCH: usize = 20;
+
+/// Every marked text has at most this p, no other text has.
+const LARGEST_P: f64 = 3.2e-5;
+/// The mean z of marked texts is at least this at 200 tokens.
+const SMALLEST_MEAN_Z: f64 = 8.0;
+/// The mean |z| of unmarked texts is below this (0.8 under the null).
+const LARGEST_MEAN_ABSOLUTE_Z: f64 = 1.5;
+
+#[derive(Deserialize)]
+struct Passage {
+    id: String,
+    text: String,
+}
+
+/// One text and what was found in it.
+#[derive(Serialize)]
+struct Row {
+    group: &'static str,
+    name: String,
+    tokens: u64,
+    scored: u64,
+    z: f64,
+    /// From the generated ids, before decoding and encoding again.
+    z_of_ids: Option<f64>,
+    predicted_z: Option<f64>,
+    log10_p: f64,
+    round_trip: Option<bool>,
+    mean_entropy_nats: Option<f64>,
+}
+
+/// A group of texts in numbers.
+#[derive(Serialize)]
+struct Summary {
+    group: &'static str,
+    texts: usize,
+    detected: usize,
+    mean_z: f64,
+    mean_absolute_z: f64,
+    mean_z_of_ids: Option<f64>,
+    mean_predicted_z: Option<f64>,
+    changed_by_round_trip: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Evaluation {
+    rows: Vec<Row>,
+    summaries: Vec<Summary>,
+    passed: bool,
+}
+
+pub(super) fn quick(args: EvalQuickArgs) -> Result<Exit> {
+    let loaded = Loaded::open(&args.source)?;
+    let key = NamedKey { key: seeded_key(args.seed), id: format!("eval-{}", args.seed) };
+    let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;
+    let options = DetectOptions::default();
+    let detector =
+        Detector::new(loaded.tokenizer.clone(), mark.profile.clone(), &key.key, options)?;
+
+    let marked = generate(&loaded, Some(&mark), &args)?;
+    let plain = generate(&loaded, None, &args)?;
+    let mut rows = Vec::new();
+    for (group, texts) in [("marked", &marked), ("unmarked", &plain)] {
+        for (index, text) in texts.iter().enumerate() {
+            let report = detector.text(&text.text, None, &[], None)?;
+            let of_ids = detector.ids(&text.ids, None)?;
+            let predicted = mark.green_list().filter(|_| group == "marked");
+            rows.push(Row {
+                z_of_ids: of_ids.z,
+                predicted_z: predicted.and_then(|(gamma, delta)| text.predicted_z(gamma, delta)),
+                round_trip: Some(text.round_trip),
+                mean_entropy_nats: text.mean_entropy(),
+                ..row(group, format!("prompt {}", index + 1), &report)
+            });
+        }
+    }
+    for line in PASSAGES.lines() {
+        let passage: Passage = serde_json::from_str(line).context("data/human/passages.jsonl")?;
+        let report = detector.text(&passage.text, None, &[], None)?;
+        rows.push(row("human", passage.id, &report));
+    }
+    let summaries: Vec<Summary> =
+        ["marked", "unmarked", "human"].iter().map(|group| summarise(group, &rows)).collect();
+    let passed = passed(&summaries);
+    let evaluation = Evaluation { rows, summaries, passed };
+    if args.json { output::json(&evaluation)? } else { print(&evaluation)? }
+    Ok(if passed { Exit::Success } else { Exit::Failure })
+}
+
+/// A key for a repeatable measurement. It protects nothing.
+fn seeded_key(seed: u64) -> Key {
+    let mut hash = Sha256::new();
+    hash.update(b"greenmark/eval-key/1");
+    hash.update(seed.to_le_bytes());
+    Key::from_bytes(hash.finalize().into())
+}
+
+fn generate(loaded: &Loaded, mark: Option<&Mark>, args: &EvalQuickArgs) -> Result<Vec<Generation>> {
+    let options = SamplingOptions {
+        temperature: Some(1.0),
+        min_tokens: Some(args.tokens),
+        ..SamplingOptions::default()
+    };
+    let end_ids = loaded.end_ids();
+    let chain = prepare::chain(options, loaded, &end_ids)?;
+    let mut requests = Vec::new();
+    for (index, prompt) in (0..).zip(PROMPTS.lines()) {
+        requests.push(Request {
+            prompt: loaded.tokenizer.prompt_ids(prompt)?,
+            chain: chain.clone(),
+            marker: mark.map(Mark::marker),
+            seed: args.seed,
+            sample: index,
+            max_tokens: args.tokens,
+            stop: Vec::new(),
+            end_ids: end_ids.clone(),
+        });
+    }
+    let mut texts = Vec::with_capacity(requests.len());
+    while !requests.is_empty() {
+        let rest = requests.split_off(requests.len().min(BATCH));
+        let batch = std::mem::replace(&mut requests, rest);
+        let mut session = Session::new(&loaded.model, &loaded.tokenizer);
+        texts.extend(session.run(batch, |_, _| Ok::<(), Error>(()))?);
+        eprintln!("wm: {} texts written", texts.len());
+    }
+    Ok(texts)
+}
+
+fn row(group: &'static str, name: String, report: &Report) -> Row {
+    Row {
+        group,
+        name,
+        tokens: report.tokens,
+        scored: report.scored,
+        z: report.z.unwrap_or(0.0),
+        z_of_ids: None,
+        predicted_z: None,
+        log10_p: report.log10_p,
+        round_trip: None,
+        mean_entropy_nats: None,
+    }
+}
+
+fn summarise(group: &'static str, rows: &[Row]) -> Summary {
+    let members: Vec<&Row> = rows.iter().filter(|row| row.group == group).collect();
+    let mean = |value: &dyn Fn(&Row) -> f64| {
+        members.iter().map(|row| value(row)).sum::<f64>() / members.len() as f64
+    };
+    let known = |value: &dyn Fn(&Row) -> Option<f64>| {
+        members.iter().all(|row| value(row).is_some()).then(|| {
+            mean(&|row| value(row).unwrap_or_default())
+        })
+    };
+    Summary {
+        group,
+        texts: members.len(),
+        detected: members.iter().filter(|row| row.log10_p <= LARGEST_P.log10()).count(),
+        mean_z: mean(&|row| row.z),
+        mean_absolute_z: mean(&|row| row.z.abs()),
+        mean_z_of_ids: known(&|row| row.z_of_ids),
+        mean_predicted_z: known(&|row| row.predicted_z),
+        changed_by_round_trip: members
+            .iter()
+            .all(|row| row.round_trip.is_some())
+            .then(|| members.iter().filter(|row| row.round_trip == Some(false)).count()),
+    }
+}
+
+fn passed(summaries: &[Summary]) -> bool {
+    summaries.iter().all(|group| {
+        if group.group == "marked" {
+            group.detected == group.texts && group.mean_z >= SMALLEST_MEAN_Z
+        } else {
+            group.detected == 0 && group.mean_absolute_z < LARGEST_MEAN_ABSOLUTE_Z
+        }
+    })
+}
+
+fn print(evaluation: &Evaluation) -> Result<()> {
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.2}"));
+    output::line("group     text        tokens scored      z  z ids  predicted  log10 p  round trip")?;
+    for row in evaluation.rows.iter().filter(|row| row.group != "human") {
+        output::line(&format!(
+            "{:<9} {:<11} {:>6} {:>6} {:>6.2} {:>6} {:>10} {:>8.2}  {}",
+            row.group,
+            row.name,
+            row.tokens,
+            row.scored,
+            row.z,
+            number(row.z_of_ids),
+            number(row.predicted_z),
+            row.log10_p,
+            match row.round_trip {
+                Some(true) => "same",
+                Some(false) => "changed",
+                None => "-",
+            }
+        ))?;
+    }
+    output::line(
+        "\ngroup     texts  detected at p <= 3.2e-5  mean z  mean |z|  mean z ids  mean predicted  changed",
+    )?;
+    for group in &evaluation.summaries {
+        output::line(&format!(
+            "{:<9} {:>5} {:>24} {:>7.2} {:>9.2} {:>11} {:>15} {:>8}",
+            group.group,
+            group.texts,
+            group.detected,
+            group.mean_z,
+            group.mean_absolute_z,
+            number(group.mean_z_of_ids),
+            number(group.mean_predicted_z),
+            group.changed_by_round_trip.map_or_else(|| "-".to_owned(), |n| n.to_string()),
+        ))?;
+    }
+    output::line(if evaluation.passed { "\npassed" } else { "\nFAILED" })
+}

@@ -1,0 +1,272 @@
+//! `wm generate`.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use anyhow::Result;
+use greenmark::Error;
+use greenmark::document::{Sidecar, TokenEntropy, sidecar_path};
+use greenmark::engine::{Generation, Request, Session};
+use greenmark::profile::Profile;
+use greenmark::sample::Effective;
+use greenmark::text::{ChatMessage, GenerationPrompt, PromptTemplate};
+use greenmark::token::TokenId;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::loaded::Loaded;
+use super::prepare::{self, Mark};
+use crate::args::GenerateArgs;
+use crate::exit::Exit;
+use crate::output;
+use crate::resolve::{read_text, resolve_sampling};
+
+/// New tokens when nothing is said.
+const DEFAULT_MAX_TOKENS: usize = 256;
+
+/// The whole result of a run.
+#[derive(Serialize)]
+struct RunReport<'a> {
+    model: String,
+    prompt_tokens: usize,
+    effective: &'a Effective,
+    seed: u64,
+    watermark: bool,
+    profile: Option<&'a Profile>,
+    load_seconds: f64,
+    samples: Vec<SampleReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct SampleReport<'a> {
+    sample: usize,
+    text: &'a str,
+    ids: &'a [TokenId],
+    finish_reason: &'static str,
+    stop: Option<&'a str>,
+    round_trip: bool,
+    mean_entropy_nats: Option<f64>,
+    predicted_z: Option<f64>,
+    prompt_seconds: f64,
+    decode_seconds: f64,
+    tokens_per_second: Option<f64>,
+}
+
+pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
+    let options = resolve_sampling(&args.sampling)?;
+    if args.n == 0 {
+        return Err(Error::parameter("n", 0, "at least 1").into());
+    }
+    if args.n > 1 && args.out.is_some() {
+        return Err(Error::parameter("out", "with several texts", "one text: --n 1").into());
+    }
+    let prompt = prompt_text(&args)?;
+    let loaded = Loaded::open(&args.source)?;
+    let ids = prompt_ids(&args, &prompt, &loaded)?;
+    let end_ids = loaded.end_ids();
+    let chain = prepare::chain(options, &loaded, &end_ids)?;
+    let mark = if args.no_watermark {
+        None
+    } else {
+        Some(Mark::resolve(&args.mark, &args.key, &loaded)?)
+    };
+    let max_tokens = max_tokens(&args, ids.len(), loaded.model.info().context_length)?;
+    let seed = args.seed.map_or_else(random_seed, Ok)?;
+    if args.verbose {
+        eprintln!("wm: seed {seed}, {} prompt tokens, at most {max_tokens} new", ids.len());
+        eprintln!("wm: order {}", chain.effective().order.join("; "));
+        eprintln!("wm: {}", serde_json::to_string(&chain.effective().parameters)?);
+        eprintln!("wm: {}", loaded.model.info().weights);
+    }
+    if args.n > 1 && mark.as_ref().is_some_and(|mark| mark.green_list().is_none()) {
+        eprintln!(
+            "wm: under one key the samples of this scheme begin alike; they differ only where a \
+             context was seen before"
+        );
+    }
+    let requests = (0..args.n)
+        .map(|sample| Request {
+            prompt: ids.clone(),
+            chain: chain.clone(),
+            marker: mark.as_ref().map(Mark::marker),
+            seed,
+            sample,
+            max_tokens,
+            stop: args.stop.clone(),
+            end_ids: end_ids.clone(),
+        })
+        .collect();
+    let streaming = args.n == 1 && !args.json && args.out.is_none();
+    let mut session = Session::new(&loaded.model, &loaded.tokenizer);
+    let texts = session.run(requests, |_, text| -> Result<()> {
+        if streaming { output::write(text) } else { Ok(()) }
+    })?;
+    if streaming && std::io::stdout().is_terminal() {
+        output::line("")?;
+    }
+    if args.json {
+        let report = RunReport {
+            model: args.source.model.clone(),
+            prompt_tokens: ids.len(),
+            effective: chain.effective(),
+            seed,
+            watermark: mark.is_some(),
+            profile: mark.as_ref().map(|mark| &mark.profile),
+            load_seconds: loaded.load_time.as_secs_f64(),
+            samples: texts.iter().enumerate().map(|(n, text)| sample(n, text, &mark)).collect(),
+        };
+        output::json(&report)?;
+    } else if args.n > 1 {
+        for (index, text) in texts.iter().enumerate() {
+            output::line(&format!("--- {}\n{}", index + 1, text.text))?;
+        }
+    }
+    if let (Some(path), [text]) = (&args.out, texts.as_slice()) {
+        let generation = json!({
+            "model": args.source.model,
+            "sampling": chain.effective(),
+            "seed": seed,
+        });
+        write_text(path, text, mark.as_ref(), generation)?;
+    }
+    for text in &texts {
+        eprintln!("wm: {}", summary(text, mark.as_ref()));
+    }
+    Ok(Exit::Success)
+}
+
+/// Writes a text and, when it is marked, its sidecar.
+pub(super) fn write_text(
+    path: &Path,
+    text: &Generation,
+    mark: Option<&Mark>,
+    generation: Value,
+) -> Result<(), Error> {
+    let failed = |source| Error::io("write", path, source);
+    std::fs::write(path, &text.text).map_err(failed)?;
+    let beside = sidecar_path(path);
+    let Some(mark) = mark else {
+        // A sidecar of an earlier, marked text would speak of this one.
+        return match std::fs::remove_file(&beside) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove the old sidecar", &beside, source))
+            }
+            _ => Ok(()),
+        };
+    };
+    let entropies = text
+        .steps
+        .iter()
+        .zip(&text.offsets)
+        .map(|(step, &byte)| TokenEntropy { byte, nats: step.entropy })
+        .collect();
+    Sidecar::new(mark.profile.clone(), text.text.as_bytes(), generation, entropies).write(&beside)
+}
+
+/// One line about a text.
+pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
+    let rate = |count: usize, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let marked = match mark {
+        None => "not marked".to_owned(),
+        Some(mark) => match mark.green_list().and_then(|(g, d)| text.predicted_z(g, d)) {
+            Some(z) => format!("marked, expected z {z:.1}"),
+            None => "marked".to_owned(),
+        },
+    };
+    format!(
+        "{} tokens ({}), {marked}, {:.1} tokens/s",
+        text.ids.len(),
+        text.finish.reason(),
+        rate(text.drawn.saturating_sub(1), text.timing.decode.as_secs_f64()),
+    )
+}
+
+fn sample<'a>(index: usize, text: &'a Generation, mark: &Option<Mark>) -> SampleReport<'a> {
+    let decode = text.timing.decode.as_secs_f64();
+    SampleReport {
+        sample: index,
+        text: &text.text,
+        ids: &text.ids,
+        finish_reason: text.finish.reason(),
+        stop: text.finish.stop_string(),
+        round_trip: text.round_trip,
+        mean_entropy_nats: text.mean_entropy(),
+        predicted_z: mark
+            .as_ref()
+            .and_then(Mark::green_list)
+            .and_then(|(gamma, delta)| text.predicted_z(gamma, delta)),
+        prompt_seconds: text.timing.prompt.as_secs_f64(),
+        decode_seconds: decode,
+        tokens_per_second: (decode > 0.0 && text.drawn > 1)
+            .then(|| (text.drawn - 1) as f64 / decode),
+    }
+}
+
+fn prompt_text(args: &GenerateArgs) -> Result<String, Error> {
+    if let Some(path) = &args.prompt_file {
+        // One byte-order mark is an artefact of the file, not of the prompt.
+        let text = read_text(path)?;
+        return Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned));
+    }
+    if let Some(prompt) = &args.prompt {
+        return Ok(prompt.clone());
+    }
+    let mut stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Error::parameter(
+            "prompt",
+            "nothing",
+            "a prompt as an argument, in --prompt-file or on standard input",
+        ));
+    }
+    let mut bytes = Vec::new();
+    stdin
+        .read_to_end(&mut bytes)
+        .map_err(|source| Error::io("read the prompt from", "standard input", source))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::parameter("prompt", "bytes that are not UTF-8", "UTF-8 text"))
+}
+
+fn prompt_ids(args: &GenerateArgs, prompt: &str, loaded: &Loaded) -> Result<Vec<TokenId>> {
+    let tokenizer = &loaded.tokenizer;
+    if args.chat {
+        let template = PromptTemplate::from_tokenizer(tokenizer)?;
+        let mut messages = Vec::new();
+        if let Some(system) = &args.system {
+            messages.push(ChatMessage { role: "system".to_owned(), content: system.clone() });
+        }
+        messages.push(ChatMessage::user(prompt));
+        return Ok(template.chat_ids(tokenizer, &messages, GenerationPrompt::Add)?);
+    }
+    let ids = tokenizer.prompt_ids(prompt)?;
+    if !ids.is_empty() {
+        return Ok(ids);
+    }
+    // A model without BOS of its own still needs something to start from.
+    let start = loaded.model.info().bos_id.or_else(|| tokenizer.bos_id());
+    start.map(|id| vec![id]).ok_or_else(|| {
+        Error::parameter("prompt", "empty", "at least one token: this model has no start token")
+            .into()
+    })
+}
+
+fn max_tokens(args: &GenerateArgs, prompt: usize, context: usize) -> Result<usize, Error> {
+    let room = context.saturating_sub(prompt);
+    match args.max_tokens {
+        Some(0) => Err(Error::parameter("max_tokens", 0, "at least 1")),
+        Some(wanted) if wanted <= room => Ok(wanted),
+        None if room > 0 => Ok(room.min(DEFAULT_MAX_TOKENS)),
+        wanted => {
+            let requested = wanted.unwrap_or(1);
+            Err(Error::ContextLength { prompt, requested, context })
+        }
+    }
+}
+
+fn random_seed() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes)
+        .map_err(|source| Error::backend("asking the system for a seed", source))?;
+    // JSON readers keep 53 bits of a number; the seed is echoed there and has to come back whole.
+    Ok(u64::from_le_bytes(bytes) >> 11)
+}

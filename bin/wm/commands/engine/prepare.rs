@@ -1,0 +1,89 @@
+//! What generation needs beside the model: the chain with its defaults, and the mark.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use greenmark::document::identify;
+use greenmark::engine::GenerationDefaults;
+use greenmark::profile::{Profile, SchemeParameters};
+use greenmark::sample::{Chain, SamplingOptions};
+use greenmark::scheme::{Marker, Scheme, build};
+use greenmark::token::{TokenId, TokenSet};
+
+use super::loaded::Loaded;
+use crate::args::{KeyArgs, MarkArgs};
+use crate::resolve::{ExplicitMark, KeySource, NamedKey, resolve_key};
+
+/// A mark, ready to be given to requests.
+pub(super) struct Mark {
+    pub(super) profile: Profile,
+    scheme: Arc<dyn Scheme>,
+}
+
+impl Mark {
+    /// The mark that the flags make; the key is made when the user has none.
+    pub(super) fn resolve(mark: &MarkArgs, key: &KeyArgs, loaded: &Loaded) -> Result<Self> {
+        // Wrong flags are refused before a key is made.
+        let explicit = ExplicitMark::resolve(mark)?;
+        let key = resolve_key(key, KeySource::CreateDefault)?;
+        Self::new(explicit, &key, loaded)
+    }
+
+    pub(super) fn new(explicit: ExplicitMark, key: &NamedKey, loaded: &Loaded) -> Result<Self> {
+        let profile = explicit.profile(identify(&loaded.tokenizer), key.identity())?;
+        let scheme = build(&profile, &key.key).into();
+        Ok(Self { profile, scheme })
+    }
+
+    /// The state of one request.
+    pub(super) fn marker(&self) -> Marker {
+        Marker::new(Arc::clone(&self.scheme), *self.profile.context())
+    }
+
+    /// gamma and delta of a green-list mark.
+    pub(super) fn green_list(&self) -> Option<(f64, f64)> {
+        match self.profile.scheme() {
+            SchemeParameters::GreenList { gamma, delta } => Some((gamma.effective(), delta.get())),
+            SchemeParameters::Gumbel {} => None,
+        }
+    }
+}
+
+/// The chain of a run: flags over the model's own defaults over the built-in values.
+pub(super) fn chain(
+    options: SamplingOptions,
+    loaded: &Loaded,
+    end_ids: &[TokenId],
+) -> Result<Arc<Chain>> {
+    let info = loaded.model.info();
+    // Control tokens and the padding rows behind the tokenizer's ids never carry a mark.
+    let (named, width) = (loaded.tokenizer.vocab_size(), info.vocab_size);
+    let padding = (0..).take(width).skip(named);
+    let control = loaded.tokenizer.control_ids();
+    let never_marked = TokenSet::from_ids(width, control.into_iter().chain(padding))?;
+    let options = options.over(model_defaults(&info.defaults));
+    Ok(Arc::new(Chain::new(options, width, end_ids, Arc::new(never_marked))?))
+}
+
+/// `generation_config.json` as options. A model that says `do_sample: false` without a
+/// temperature is decoded greedily by its authors' engine.
+fn model_defaults(defaults: &GenerationDefaults) -> SamplingOptions {
+    let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
+    SamplingOptions {
+        temperature: match defaults.do_sample {
+            Some(false) => Some(0.0),
+            _ => defaults.temperature,
+        },
+        top_k: whole(defaults.top_k),
+        top_p: defaults.top_p,
+        min_p: defaults.min_p,
+        typical_p: defaults.typical_p,
+        epsilon_cutoff: defaults.epsilon_cutoff,
+        eta_cutoff: defaults.eta_cutoff,
+        repetition_penalty: defaults.repetition_penalty,
+        no_repeat_ngram_size: defaults
+            .no_repeat_ngram_size
+            .and_then(|value| usize::try_from(value).ok()),
+        ..SamplingOptions::default()
+    }
+}
