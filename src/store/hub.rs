@@ -164,8 +164,8 @@ impl<'a> Hub<'a> {
         });
         if let Err(reason) = result {
             // The pointer goes too: hf-hub does not replace one that points nowhere.
-            let _ = verify::remove(&path);
-            let _ = verify::remove(&blob);
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(&blob);
             return Err(format!("{file}: {reason}; what arrived was removed, try again"));
         }
         Ok(path)

@@ -161,6 +161,12 @@ fn a_failing_pip_is_quoted() {
         "ERROR: No matching distribution found for toy-model==1.2.3",
     );
     refused(&place, &place.store(&pip), "exit status: 3");
+    let unreachable = place.script(
+        "unreachable.sh",
+        "echo \"WARNING: Retrying (Retry(total=0)) after connection broken by 'E': /x/\" >&2\n\
+         echo 'ERROR: No matching distribution found for toy-model==1.2.3' >&2; exit 1",
+    );
+    refused(&place, &place.store(&unreachable), "(pip could not reach its package index)");
     let silent = place.script("silent.sh", "exit 4");
     refused(&place, &place.store(&silent), "it said nothing");
 }
