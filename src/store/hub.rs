@@ -6,7 +6,7 @@
 //! branch's pointer moves there only after the last file.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use hf_hub::api::sync::{Api, ApiBuilder};
@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use super::Store;
 use super::progress::{Event, Fetch, Progress};
+use super::pull::lock;
 use super::table::{is_member, is_sha256};
 use super::verify::{self, Seen};
 use crate::error::{Error, Result};
@@ -46,6 +47,10 @@ pub(super) fn file(
     if fetch == Fetch::Offline {
         return Err(failed(OFFLINE.to_owned()));
     }
+    let _lock = hub.lock(progress)?;
+    if let Some(path) = hub.cached(BRANCH, file) {
+        return Ok(path);
+    }
     let path = hub.download(BRANCH, file, progress).map_err(failed)?;
     progress.event(Event::Finished { path: &path });
     Ok(path)
@@ -66,6 +71,10 @@ pub(super) fn model(
     if fetch == Fetch::Offline {
         return Err(failed(OFFLINE.to_owned()));
     }
+    let _lock = hub.lock(progress)?;
+    if let Some(folder) = hub.cached_model() {
+        return Ok(folder);
+    }
     let folder = hub.download_model(progress).map_err(failed)?;
     progress.event(Event::Finished { path: &folder });
     Ok(folder)
@@ -79,7 +88,6 @@ pub(super) fn fetch_file(
     file: &str,
     folder: &Path,
     target: &Path,
-    _limit: u64,
     progress: &mut dyn Progress,
 ) -> Result<(u64, String), String> {
     let hub = Hub::new(store, repo, folder.join("hub"));
@@ -118,6 +126,14 @@ impl<'a> Hub<'a> {
             builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
         }
         builder.build().map_err(|error| error.to_string())
+    }
+
+    /// Waits for other processes that fetch from this repository. hf-hub has locks of its own,
+    /// but gives up on them after some seconds.
+    fn lock(&self, progress: &mut dyn Progress) -> Result<Option<File>> {
+        let folder = self.cache.path().join(self.at(BRANCH).folder_name());
+        fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+        lock(&folder, &folder, progress)
     }
 
     /// A file that is in the cache and whole.
@@ -164,8 +180,8 @@ impl<'a> Hub<'a> {
         });
         if let Err(reason) = result {
             // The pointer goes too: hf-hub does not replace one that points nowhere.
-            let _ = verify::remove(&path);
-            let _ = verify::remove(&blob);
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(&blob);
             return Err(format!("{file}: {reason}; what arrived was removed, try again"));
         }
         Ok(path)

@@ -15,7 +15,6 @@ pub(super) fn fetch_file(
     _file: &str,
     _folder: &Path,
     _target: &Path,
-    _limit: u64,
     _progress: &mut dyn Progress,
 ) -> Result<(u64, String), String> {
     Err("this build has no model hub; build with the feature `hub`".to_owned())

@@ -190,13 +190,17 @@ fn tail(log: &Path) -> String {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL)..]).into_owned()
 }
 
-/// The last line that pip calls an error, else its last line.
-fn last_words(output: &str) -> &str {
+/// The last line that pip calls an error, else its last line. pip reports an index that it could
+/// not reach as a package that does not exist, so its warnings are looked at too.
+fn last_words(output: &str) -> String {
     let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty()).rev();
-    lines()
-        .find(|line| line.starts_with("ERROR"))
-        .or_else(|| lines().next())
-        .unwrap_or("it said nothing")
+    let error = lines().find(|line| line.starts_with("ERROR"));
+    let last = error.or_else(|| lines().next()).unwrap_or("it said nothing");
+    if output.contains("connection broken by") {
+        format!("{last} (pip could not reach its package index)")
+    } else {
+        last.to_owned()
+    }
 }
 
 fn only_wheel(wheels: &Path) -> Result<PathBuf, String> {

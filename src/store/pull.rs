@@ -145,7 +145,7 @@ fn from_source(
             progress,
         ),
         Source::Hub { repo, file } => {
-            hub::fetch_file(store, repo, file, folder.path(), &target, entry.bytes, progress)
+            hub::fetch_file(store, repo, file, folder.path(), &target, progress)
         }
     };
     let (bytes, sha256) = match fetched {
@@ -186,8 +186,12 @@ pub(super) fn temporary(root: &Path) -> Result<TempDir> {
         .map_err(|error| Error::io("create a temporary folder in", root, error))
 }
 
-/// Waits until no other process fetches into `folder`.
-fn lock(folder: &Path, path: &Path, progress: &mut dyn Progress) -> Result<Option<File>> {
+/// Waits until no other process fetches into `folder`; `path` is what is waited for.
+pub(super) fn lock(
+    folder: &Path,
+    path: &Path,
+    progress: &mut dyn Progress,
+) -> Result<Option<File>> {
     let name = folder.join(".lock");
     let file = File::options()
         .write(true)

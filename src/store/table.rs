@@ -40,7 +40,7 @@ pub struct Entry {
     /// Its SHA-256: 64 lower-case hexadecimal digits.
     pub sha256: String,
     /// The SPDX expression of the model's licence.
-    pub license: String,
+    pub licence: String,
     /// Where it can be had, tried in order; at least one.
     #[serde(rename = "source")]
     pub sources: Vec<Source>,
@@ -168,7 +168,7 @@ impl Entry {
         for (field, value) in [
             ("title", &self.title),
             ("architecture", &self.architecture),
-            ("license", &self.license),
+            ("licence", &self.licence),
         ] {
             if value.trim().is_empty() {
                 return Err(format!("{field} is empty"));

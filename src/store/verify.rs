@@ -120,13 +120,3 @@ pub(super) fn write_stamp(path: &Path, seen: Seen, sha256: &str) {
     };
     let _ = write();
 }
-
-/// Removes a file and its stamp; a file that is not there is no error.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let gone = |result: io::Result<()>| match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
-    gone(fs::remove_file(stamp_path(path)))?;
-    gone(fs::remove_file(path))
-}

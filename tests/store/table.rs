@@ -14,7 +14,7 @@ fn the_shipped_table_names_the_default_model() {
     assert_eq!(model.architecture, "llama");
     assert_eq!(model.bytes, 98_362_432);
     assert_eq!(model.sha256, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53");
-    assert_eq!(model.license, "Apache-2.0");
+    assert_eq!(model.licence, "Apache-2.0");
     let Source::Pip { package, version, member } = &model.sources[0] else {
         panic!("the first source is {:?}", model.sources[0]);
     };
@@ -33,7 +33,7 @@ architecture = "llama"
 file = "a.gguf"
 bytes = 5
 sha256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-license = "MIT"
+licence = "MIT"
 [[model.source]]
 kind = "pip"
 package = "p"
