@@ -71,10 +71,8 @@ impl Detector {
             let remedy = "use the key that the profile names";
             return Err(differs("key fingerprint", &named.to_string(), &given.to_string(), remedy));
         }
-        let never_marked = TokenSet::from_ids(
-            tokenizer.vocab_size(),
-            tokenizer.control_ids().iter().copied(),
-        )?;
+        let never_marked =
+            TokenSet::from_ids(tokenizer.vocab_size(), tokenizer.control_ids().iter().copied())?;
         Ok(Self {
             scheme: build(&profile, key).into(),
             never_marked: Arc::new(never_marked),
@@ -218,16 +216,8 @@ impl Detector {
         Ok(pieces)
     }
 
-    fn look(
-        &self,
-        normalization: Vec<&'static str>,
-        prompt: &[TokenId],
-        ids: &[TokenId],
-    ) -> Look {
-        Look {
-            normalization,
-            evidence: gather(&*self.scheme, &self.never_marked, prompt, ids),
-        }
+    fn look(&self, normalization: Vec<&'static str>, prompt: &[TokenId], ids: &[TokenId]) -> Look {
+        Look { normalization, evidence: gather(&*self.scheme, &self.never_marked, prompt, ids) }
     }
 }
 
@@ -240,7 +230,9 @@ fn text_warnings(text: &str, normalizers: &[Normalizer]) -> Vec<Warning> {
             let name = undone_by.name();
             warnings.push(Warning {
                 code,
-                text: format!("{count} {what}; `--normalize {name}` takes a second look without them"),
+                text: format!(
+                    "{count} {what}; `--normalize {name}` takes a second look without them"
+                ),
             });
         }
     };

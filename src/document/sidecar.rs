@@ -69,8 +69,8 @@ impl Sidecar {
         let wrong = |problem: String| {
             Error::file(path, None, problem, "pass --ignore-sidecar to detect without it")
         };
-        let sidecar: Self =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("not a sidecar: {error}")))?;
+        let sidecar: Self = serde_json::from_str(&text)
+            .map_err(|error| wrong(format!("not a sidecar: {error}")))?;
         if sidecar.version != VERSION {
             return Err(wrong(format!("sidecar version {} is not known", sidecar.version)));
         }

@@ -168,7 +168,8 @@ fn t07_a_final_newline_changes_one_token_at_most() {
     let marked = bench.marked(120);
     let without = bench.user.file("a.txt", &marked);
     let with = bench.user.file("b.txt", format!("{marked}\n"));
-    let (a, b) = (bench.detect(&[&without, "--json"]).json(), bench.detect(&[&with, "--json"]).json());
+    let (a, b) =
+        (bench.detect(&[&without, "--json"]).json(), bench.detect(&[&with, "--json"]).json());
     assert_eq!(a["verdict"], b["verdict"]);
     let difference = b["scored"].as_i64().unwrap() - a["scored"].as_i64().unwrap();
     assert!((0..=1).contains(&difference));
@@ -177,8 +178,12 @@ fn t07_a_final_newline_changes_one_token_at_most() {
 #[test]
 fn t06_line_endings_are_reported_and_undone_on_request() {
     let bench = Bench::new();
-    let lines: Vec<String> =
-        bench.marked(200).as_bytes().chunks(10).map(|c| String::from_utf8_lossy(c).into()).collect();
+    let lines: Vec<String> = bench
+        .marked(200)
+        .as_bytes()
+        .chunks(10)
+        .map(|c| String::from_utf8_lossy(c).into())
+        .collect();
     let unix = bench.user.file("unix.txt", lines.join("\n"));
     let dos = bench.user.file("dos.txt", lines.join("\r\n"));
     let unix = bench.detect(&[&unix, "--json"]).json();
@@ -229,7 +234,8 @@ fn the_wrong_tokenizer_or_key_of_a_profile_is_refused() {
     let flags: Vec<&str> = bench.flags.iter().map(String::as_str).collect();
     let shown = bench.user.run(&[&["profile", "show"][..], &flags[..]].concat()).stdout;
     let human = bench.user.file("human.txt", HUMAN);
-    let wrong = bench.user.file("w.json", shown.replace("\"fingerprint\": \"", "\"fingerprint\": \"0"));
+    let wrong =
+        bench.user.file("w.json", shown.replace("\"fingerprint\": \"", "\"fingerprint\": \"0"));
     bench.detect(&[&human, "--profile", &wrong]).refused(2, &["w.json"]);
     let mut lines: Vec<String> = shown.lines().map(str::to_owned).collect();
     let at = lines.iter().position(|line| line.contains("never_marked")).unwrap();

@@ -15,12 +15,21 @@ fn green_list_prints_the_golden_values() {
             case["context"].as_array().unwrap().iter().map(Value::to_string).collect();
         let json = user
             .run(&[
-                "inspect", "green-list", "--key-file", &key, "--context", &context.join(","),
-                "--gamma", &case["gamma"].to_string(), "--vocab", &case["vocab"].to_string(),
+                "inspect",
+                "green-list",
+                "--key-file",
+                &key,
+                "--context",
+                &context.join(","),
+                "--gamma",
+                &case["gamma"].to_string(),
+                "--vocab",
+                &case["vocab"].to_string(),
                 "--json",
             ])
             .json();
-        for field in ["seed", "first_words", "green_count", "first_green", "sha256_of_sorted_u32le"] {
+        for field in ["seed", "first_words", "green_count", "first_green", "sha256_of_sorted_u32le"]
+        {
             assert_eq!(json[field], case[field], "{field}");
         }
     }
@@ -116,7 +125,14 @@ fn tokens_have_offsets_into_the_original() {
     let (key, tokenizer) = (user.key("k", KEY), tiny_tokenizer());
     let file = user.file("t.txt", "\u{feff}the héro");
     let run = user.run(&[
-        "inspect", "tokens", &file, "--key-file", &key, "--tokenizer", &tokenizer, "--json",
+        "inspect",
+        "tokens",
+        &file,
+        "--key-file",
+        &key,
+        "--tokenizer",
+        &tokenizer,
+        "--json",
     ]);
     let rows = run.json();
     let rows = rows.as_array().unwrap();

@@ -44,9 +44,15 @@ fn profile_show_prints_what_the_flags_make() {
     let flags = ["--gamma", "0.25", "--delta", "0", "--context-width", "3", "--key-id", "k1"];
     let json = user.run(&[&base[..], &flags[..]].concat()).json();
     assert_eq!(json["scheme"], serde_json::json!({"name":"green-list","gamma":0.25,"delta":0.0}));
-    assert_eq!((json["context"]["width"].as_u64(), json["key"]["id"].as_str()), (Some(3), Some("k1")));
+    assert_eq!(
+        (json["context"]["width"].as_u64(), json["key"]["id"].as_str()),
+        (Some(3), Some("k1"))
+    );
     let json = user.run(&[&base[..], &["--scheme", "gumbel"][..]].concat()).json();
-    assert_eq!((json["context"]["width"].as_u64(), json["context"]["repeats"].as_str()), (Some(4), Some("skip")));
+    assert_eq!(
+        (json["context"]["width"].as_u64(), json["context"]["repeats"].as_str()),
+        (Some(4), Some("skip"))
+    );
 }
 
 #[test]

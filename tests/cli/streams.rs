@@ -14,12 +14,8 @@ fn h13_a_closed_pipe_ends_the_run_quietly() {
     let file = user.file("logits", &logits);
     let args = ["inspect", "green-list", "--key-file", &key, "--vocab", "5000000", "--json"];
     for args in [&args[..], &["inspect", "chain", "--logits", "[1,2,3]", "--json"][..]] {
-        let mut child = user
-            .command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            user.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let mut head = [0; 1];
         stdout.read_exact(&mut head).unwrap();

@@ -1,8 +1,8 @@
 //! `wm keygen`: a fresh key file, never over an old one.
 
 use anyhow::Result;
-use greenmark::prf::Key;
 use greenmark::Error;
+use greenmark::prf::Key;
 
 use crate::args::KeygenArgs;
 use crate::exit::Exit;

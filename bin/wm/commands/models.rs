@@ -38,7 +38,7 @@ fn list(as_json: bool) -> Result<Exit> {
                     "file": row.entry.file,
                     "bytes": row.entry.bytes,
                     "sha256": row.entry.sha256,
-                    "licence": row.entry.license,
+                    "licence": row.entry.licence,
                     "state": state(row.state),
                     "path": row.path,
                 })
@@ -54,7 +54,7 @@ fn list(as_json: bool) -> Result<Exit> {
             row.entry.name,
             row.entry.architecture,
             row.entry.bytes as f64 / 1e6,
-            row.entry.license,
+            row.entry.licence,
             state(row.state),
             row.path.display(),
         ))?;

@@ -74,7 +74,10 @@ fn default_key(source: KeySource) -> Result<Key> {
     let key = Key::generate()?;
     match key.write_new(&path) {
         Ok(()) => {
-            eprintln!("wm: made a key for this user at {}; keep it secret and safe", path.display());
+            eprintln!(
+                "wm: made a key for this user at {}; keep it secret and safe",
+                path.display()
+            );
             Ok(key)
         }
         // Another run made it between the two looks.

@@ -26,11 +26,8 @@ pub(crate) fn resolve_sampling(args: &SamplingArgs) -> Result<SamplingOptions> {
     if logit_bias.len() < args.logit_bias.len() {
         return Err(Error::parameter("logit_bias", "an id twice", "each id once"));
     }
-    let bad_words = args
-        .bad_words
-        .iter()
-        .map(|ids| parse_ids("bad_words", ids))
-        .collect::<Result<Vec<_>>>()?;
+    let bad_words =
+        args.bad_words.iter().map(|ids| parse_ids("bad_words", ids)).collect::<Result<Vec<_>>>()?;
     Ok(SamplingOptions {
         temperature: args.temperature,
         top_k: args.top_k,

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use greenmark::Result;
 use greenmark::store::{Event, Fetch, Progress, Store};
 use greenmark::text::Tokenizer;
-use greenmark::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::TokenizerArgs;
@@ -63,7 +63,10 @@ pub(crate) fn resolve_model(spec: &str, offline: bool) -> Result<PathBuf> {
 
 /// A tokenizer by file, folder or model name; never loads weights.
 pub(crate) fn resolve_tokenizer(args: &TokenizerArgs) -> Result<Arc<Tokenizer>> {
-    let path =
-        Store::from_env()?.resolve_tokenizer(&args.tokenizer, fetch(args.offline), &mut Bar::default())?;
+    let path = Store::from_env()?.resolve_tokenizer(
+        &args.tokenizer,
+        fetch(args.offline),
+        &mut Bar::default(),
+    )?;
     Ok(Arc::new(Tokenizer::open(&path)?))
 }

@@ -6,11 +6,11 @@ mod render;
 use std::path::Path;
 
 use anyhow::Result;
+use greenmark::Error;
 use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails};
 use greenmark::document::{Detector, Sidecar, identify, sidecar_path};
 use greenmark::profile::{Profile, TokenizerIdentity};
 use greenmark::text::Normalizer;
-use greenmark::Error;
 use serde_json::json;
 
 use crate::args::DetectArgs;
@@ -89,7 +89,8 @@ impl Run<'_> {
             Beside::Stale(note) => (&self.detector, None, Some(note)),
             Beside::Agrees(sidecar) => (&self.detector, Some(sidecar.generation), None),
             Beside::Followed(sidecar) => {
-                detector = self.detector.with_profile(sidecar.profile, &self.key.key, self.options)?;
+                detector =
+                    self.detector.with_profile(sidecar.profile, &self.key.key, self.options)?;
                 (&detector, Some(sidecar.generation), None)
             }
         };
@@ -120,10 +121,7 @@ impl Run<'_> {
         if !sidecar.belongs_to(bytes) {
             return Ok(Beside::Stale(greenmark::detect::Warning {
                 code: "stale_sidecar",
-                text: format!(
-                    "{} belongs to another text and was not used",
-                    beside.display()
-                ),
+                text: format!("{} belongs to another text and was not used", beside.display()),
             }));
         }
         let (name, ours) = (beside.display().to_string(), self.detector.profile());

@@ -56,8 +56,8 @@ pub(super) fn run(args: DemoArgs) -> Result<Exit> {
     output::line("\n$ wm detect the continuation, with a key that did not write it")?;
     let other = NamedKey { key: Key::generate()?, id: "other".to_owned() };
     let identity = KeyIdentity { ..other.identity() };
-    let profile =
-        ExplicitMark::resolve(&MarkArgs::default())?.profile(identify(&loaded.tokenizer), identity)?;
+    let profile = ExplicitMark::resolve(&MarkArgs::default())?
+        .profile(identify(&loaded.tokenizer), identity)?;
     let stranger = Detector::new(loaded.tokenizer.clone(), profile, &other.key, options)?;
     output::line(&first_line(&stranger.text(&text.text, None, &[], None)?))?;
     Ok(match report.verdict {

@@ -107,7 +107,11 @@ pub(super) fn quick(args: EvalQuickArgs) -> Result<Exit> {
         ["marked", "unmarked", "human"].iter().map(|group| summarise(group, &rows)).collect();
     let passed = passed(&summaries);
     let evaluation = Evaluation { rows, summaries, passed };
-    if args.json { output::json(&evaluation)? } else { print(&evaluation)? }
+    if args.json {
+        output::json(&evaluation)?
+    } else {
+        print(&evaluation)?
+    }
     Ok(if passed { Exit::Success } else { Exit::Failure })
 }
 
@@ -172,9 +176,10 @@ fn summarise(group: &'static str, rows: &[Row]) -> Summary {
         members.iter().map(|row| value(row)).sum::<f64>() / members.len() as f64
     };
     let known = |value: &dyn Fn(&Row) -> Option<f64>| {
-        members.iter().all(|row| value(row).is_some()).then(|| {
-            mean(&|row| value(row).unwrap_or_default())
-        })
+        members
+            .iter()
+            .all(|row| value(row).is_some())
+            .then(|| mean(&|row| value(row).unwrap_or_default()))
     };
     Summary {
         group,
@@ -203,7 +208,9 @@ fn passed(summaries: &[Summary]) -> bool {
 
 fn print(evaluation: &Evaluation) -> Result<()> {
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.2}"));
-    output::line("group     text        tokens scored      z  z ids  predicted  log10 p  round trip")?;
+    output::line(
+        "group     text        tokens scored      z  z ids  predicted  log10 p  round trip",
+    )?;
     for row in evaluation.rows.iter().filter(|row| row.group != "human") {
         output::line(&format!(
             "{:<9} {:<11} {:>6} {:>6} {:>6.2} {:>6} {:>10} {:>8.2}  {}",

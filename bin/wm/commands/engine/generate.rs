@@ -65,11 +65,8 @@ pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
     let ids = prompt_ids(&args, &prompt, &loaded)?;
     let end_ids = loaded.end_ids();
     let chain = prepare::chain(options, &loaded, &end_ids)?;
-    let mark = if args.no_watermark {
-        None
-    } else {
-        Some(Mark::resolve(&args.mark, &args.key, &loaded)?)
-    };
+    let mark =
+        if args.no_watermark { None } else { Some(Mark::resolve(&args.mark, &args.key, &loaded)?) };
     let max_tokens = max_tokens(&args, ids.len(), loaded.model.info().context_length)?;
     let seed = args.seed.map_or_else(random_seed, Ok)?;
     if args.verbose {
@@ -165,7 +162,8 @@ pub(super) fn write_text(
 
 /// One line about a text.
 pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
-    let rate = |count: usize, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let rate =
+        |count: usize, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let marked = match mark {
         None => "not marked".to_owned(),
         Some(mark) => match mark.green_list().and_then(|(g, d)| text.predicted_z(g, d)) {

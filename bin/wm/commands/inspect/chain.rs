@@ -122,6 +122,9 @@ fn print(report: &ChainReport) -> Result<()> {
     }
     output::line(&format!(
         "drawn  {} of {} survivors, log-probability {:.6}, entropy {:.6} nats",
-        report.outcome.token, report.outcome.survivors, report.outcome.logprob, report.outcome.entropy
+        report.outcome.token,
+        report.outcome.survivors,
+        report.outcome.logprob,
+        report.outcome.entropy
     ))
 }

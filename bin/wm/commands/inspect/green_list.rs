@@ -35,8 +35,11 @@ pub(crate) fn run(args: GreenListArgs) -> Result<Exit> {
         .map_err(|_| greenmark::Error::parameter("vocab", args.vocab, "a number below 2^32"))?;
     let scheme = GreenList::new(&key, gamma, Delta::DEFAULT, width);
     let words = scheme.words(&context, args.vocab);
-    let green: Vec<u32> =
-        (0..vocab).zip(&words).filter(|(_, word)| **word < gamma.threshold()).map(|(id, _)| id).collect();
+    let green: Vec<u32> = (0..vocab)
+        .zip(&words)
+        .filter(|(_, word)| **word < gamma.threshold())
+        .map(|(id, _)| id)
+        .collect();
     let mut hash = Sha256::new();
     green.iter().for_each(|id| hash.update(id.to_le_bytes()));
     let report = GreenListReport {
