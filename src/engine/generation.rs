@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::detect::{Evidence, Outcome};
 use crate::text::Tokenizer;
 use crate::token::TokenId;
 
@@ -117,19 +118,30 @@ impl Generation {
     }
 
     /// The z that the model's own distributions predict for a green-list mark with this `gamma`
-    /// and `delta`: each biased step is green with probability
-    /// m / (m + (1 - m) e^-delta), m being the green mass before the bias.
+    /// and `delta`, when the tokens counted are those of `evidence` (gathered from
+    /// [`Generation::ids`]).
     ///
-    /// `None` when no step was biased.
+    /// A biased step is green with probability m / (m + (1 - m) e^-delta), m being the green mass
+    /// before the bias; a step without bias with probability gamma. A detector that reads the text
+    /// counts a few other tokens where decoding and encoding do not give the ids back.
+    ///
+    /// `None` when nothing is counted.
     #[must_use]
-    pub fn predicted_z(&self, gamma: f64, delta: f64) -> Option<f64> {
+    pub fn predicted_z(&self, evidence: &Evidence, gamma: f64, delta: f64) -> Option<f64> {
         let red_factor = (-delta).exp();
         let (mut count, mut green) = (0.0, 0.0);
-        for mass in self.steps.iter().filter_map(|step| step.green_mass) {
+        for (step, outcome) in self.steps.iter().zip(&evidence.outcomes) {
+            if matches!(outcome, Outcome::Skipped(_)) {
+                continue;
+            }
             count += 1.0;
-            // Without green survivors the step cannot be green; 0 / 0 would be reached at a
-            // delta that underflows the red factor.
-            green += if mass > 0.0 { mass / (mass + (1.0 - mass) * red_factor) } else { 0.0 };
+            green += match step.green_mass {
+                // Without green survivors the step cannot be green; 0 / 0 would be reached at a
+                // delta that underflows the red factor.
+                Some(mass) if mass > 0.0 => mass / (mass + (1.0 - mass) * red_factor),
+                Some(_) => 0.0,
+                None => gamma,
+            };
         }
         (count > 0.0).then(|| (green - gamma * count) / (count * gamma * (1.0 - gamma)).sqrt())
     }

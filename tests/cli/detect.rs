@@ -68,9 +68,30 @@ fn the_first_line_holds_the_result_and_the_exit_code_the_verdict() {
     let human = bench.user.file("human.txt", HUMAN);
     let marked = bench.user.file("marked.txt", bench.marked(120));
     let short = bench.user.file("short.txt", "Too short.");
-    insta::assert_snapshot!(bench.detect(&[&human]).block(), @"");
-    insta::assert_snapshot!(bench.detect(&[&marked]).block(), @"");
-    insta::assert_snapshot!(bench.detect(&[&short]).block(), @"");
+    insta::assert_snapshot!(bench.detect(&[&human]).block(), @r#"
+    exit code: 0
+    ----- stdout -----
+    z 0.00  p 5.505e-1  log10 p -0.26  green 31 of 62  not detected
+      no mark of key team (1c45091c382083eb) at alpha 3.17e-5; this does not say who or what wrote the text
+      not scored of 134 tokens: 1 without context, 71 repeated
+    ----- stderr -----
+    "#);
+    insta::assert_snapshot!(bench.detect(&[&marked]).block(), @r#"
+    exit code: 10
+    ----- stdout -----
+    z 10.05  p 3.944e-31  log10 p -30.40  green 101 of 101  watermarked
+      a text written without key team (1c45091c382083eb) would be this surprising in at most 3.17e-5 of cases
+      not scored of 120 tokens: 1 without context, 18 repeated
+    ----- stderr -----
+    "#);
+    insta::assert_snapshot!(bench.detect(&[&short]).block(), @r#"
+    exit code: 11
+    ----- stdout -----
+    z -2.83  p 1.000e0  log10 p 0.00  green 0 of 8  insufficient
+      8 scored tokens are too few to conclude anything at alpha 3.17e-5
+      not scored of 9 tokens: 1 without context
+    ----- stderr -----
+    "#);
 }
 
 #[test]

@@ -17,7 +17,12 @@ fn keygen_writes_a_key_file_once() {
         let mode = std::fs::metadata(user.path("team.key")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    insta::assert_snapshot!(user.run(&["keygen", "team.key"]).block(), @"");
+    insta::assert_snapshot!(user.run(&["keygen", "team.key"]).block(), @r#"
+    exit code: 2
+    ----- stdout -----
+    ----- stderr -----
+    wm: team.key: the file exists and keys are never overwritten; choose another name, or move the old key away (texts marked with it need it)
+    "#);
     assert_eq!(read(user.path("team.key")), text);
 }
 

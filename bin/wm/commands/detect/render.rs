@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use greenmark::detect::{Report, Verdict};
+use greenmark::detect::{Report, TestReport, Verdict};
 
 /// The whole report for a terminal.
 pub(super) fn text(name: Option<&Path>, report: &Report) -> String {
@@ -29,7 +29,12 @@ pub(crate) fn first_line(report: &Report) -> String {
     };
     let share = match report.green {
         Some(green) => format!("green {green} of {}", report.scored),
-        None => format!("score {:.1} of {} tokens", report.tests[0].statistic, report.scored),
+        None => {
+            // The deciding test is the one whose p stands at the top.
+            let decides = |test: &&TestReport| test.log10_p.total_cmp(&report.log10_p).is_eq();
+            let sum = report.tests.iter().find(decides).map_or(0.0, |test| test.statistic);
+            format!("score {sum:.1} of {} tokens", report.scored)
+        }
     };
     format!("z {z}  p {p}  log10 p {:.2}  {share}  {}", report.log10_p, verdict(report.verdict))
 }

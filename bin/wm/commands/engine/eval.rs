@@ -88,10 +88,11 @@ pub(super) fn quick(args: EvalQuickArgs) -> Result<Exit> {
         for (index, text) in texts.iter().enumerate() {
             let report = detector.text(&text.text, None, &[], None)?;
             let of_ids = detector.ids(&text.ids, None)?;
-            let predicted = mark.green_list().filter(|_| group == "marked");
+            let predicted_z =
+                if group == "marked" { mark.predicted_z(text) } else { None };
             rows.push(Row {
                 z_of_ids: of_ids.z,
-                predicted_z: predicted.and_then(|(gamma, delta)| text.predicted_z(gamma, delta)),
+                predicted_z,
                 round_trip: Some(text.round_trip),
                 mean_entropy_nats: text.mean_entropy(),
                 ..row(group, format!("prompt {}", index + 1), &report)

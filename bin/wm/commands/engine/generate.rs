@@ -75,7 +75,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
         eprintln!("wm: {}", serde_json::to_string(&chain.effective().parameters)?);
         eprintln!("wm: {}", loaded.model.info().weights);
     }
-    if args.n > 1 && mark.as_ref().is_some_and(|mark| mark.green_list().is_none()) {
+    if args.n > 1 && mark.as_ref().is_some_and(Mark::is_keyed_draw) {
         eprintln!(
             "wm: under one key the samples of this scheme begin alike; they differ only where a \
              context was seen before"
@@ -110,7 +110,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
             watermark: mark.is_some(),
             profile: mark.as_ref().map(|mark| &mark.profile),
             load_seconds: loaded.load_time.as_secs_f64(),
-            samples: texts.iter().enumerate().map(|(n, text)| sample(n, text, &mark)).collect(),
+            samples: texts.iter().enumerate().map(|(n, text)| sample(n, text, mark.as_ref())).collect(),
         };
         output::json(&report)?;
     } else if args.n > 1 {
@@ -166,7 +166,7 @@ pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
         |count: usize, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let marked = match mark {
         None => "not marked".to_owned(),
-        Some(mark) => match mark.green_list().and_then(|(g, d)| text.predicted_z(g, d)) {
+        Some(mark) => match mark.predicted_z(text) {
             Some(z) => format!("marked, expected z {z:.1}"),
             None => "marked".to_owned(),
         },
@@ -179,7 +179,7 @@ pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
     )
 }
 
-fn sample<'a>(index: usize, text: &'a Generation, mark: &Option<Mark>) -> SampleReport<'a> {
+fn sample<'a>(index: usize, text: &'a Generation, mark: Option<&Mark>) -> SampleReport<'a> {
     let decode = text.timing.decode.as_secs_f64();
     SampleReport {
         sample: index,
@@ -189,10 +189,7 @@ fn sample<'a>(index: usize, text: &'a Generation, mark: &Option<Mark>) -> Sample
         stop: text.finish.stop_string(),
         round_trip: text.round_trip,
         mean_entropy_nats: text.mean_entropy(),
-        predicted_z: mark
-            .as_ref()
-            .and_then(Mark::green_list)
-            .and_then(|(gamma, delta)| text.predicted_z(gamma, delta)),
+        predicted_z: mark.and_then(|mark| mark.predicted_z(text)),
         prompt_seconds: text.timing.prompt.as_secs_f64(),
         decode_seconds: decode,
         tokens_per_second: (decode > 0.0 && text.drawn > 1)

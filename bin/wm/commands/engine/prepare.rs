@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use greenmark::detect::gather;
 use greenmark::document::identify;
-use greenmark::engine::GenerationDefaults;
+use greenmark::engine::{Generation, GenerationDefaults};
 use greenmark::profile::{Profile, SchemeParameters};
 use greenmark::sample::{Chain, SamplingOptions};
-use greenmark::scheme::{Marker, Scheme, build};
+use greenmark::scheme::{Greedy, Marker, Scheme, build};
 use greenmark::token::{TokenId, TokenSet};
 
 use super::loaded::Loaded;
@@ -18,6 +19,7 @@ use crate::resolve::{ExplicitMark, KeySource, NamedKey, resolve_key};
 pub(super) struct Mark {
     pub(super) profile: Profile,
     scheme: Arc<dyn Scheme>,
+    never_marked: TokenSet,
 }
 
 impl Mark {
@@ -31,8 +33,10 @@ impl Mark {
 
     pub(super) fn new(explicit: ExplicitMark, key: &NamedKey, loaded: &Loaded) -> Result<Self> {
         let profile = explicit.profile(identify(&loaded.tokenizer), key.identity())?;
+        let never_marked =
+            TokenSet::from_ids(loaded.tokenizer.vocab_size(), loaded.tokenizer.control_ids())?;
         let scheme = build(&profile, &key.key).into();
-        Ok(Self { profile, scheme })
+        Ok(Self { profile, scheme, never_marked })
     }
 
     /// The state of one request.
@@ -40,12 +44,19 @@ impl Mark {
         Marker::new(Arc::clone(&self.scheme), *self.profile.context())
     }
 
-    /// gamma and delta of a green-list mark.
-    pub(super) fn green_list(&self) -> Option<(f64, f64)> {
-        match self.profile.scheme() {
-            SchemeParameters::GreenList { gamma, delta } => Some((gamma.effective(), delta.get())),
-            SchemeParameters::Gumbel {} => None,
-        }
+    /// The z that a detector without the prompt is expected to find; `None` for schemes without
+    /// a prediction.
+    pub(super) fn predicted_z(&self, text: &Generation) -> Option<f64> {
+        let SchemeParameters::GreenList { gamma, delta } = self.profile.scheme() else {
+            return None;
+        };
+        let evidence = gather(&*self.scheme, &self.never_marked, &[], &text.ids);
+        text.predicted_z(&evidence, gamma.effective(), delta.get())
+    }
+
+    /// Whether the samples of one request begin alike: the mark replaces the draw's own noise.
+    pub(super) fn is_keyed_draw(&self) -> bool {
+        self.scheme.greedy() == Greedy::Refused
     }
 }
 
