@@ -174,6 +174,10 @@ impl Error {
     }
 
     /// A parameter outside its range.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "numbers and texts alike are given as they are"
+    )]
     pub fn parameter(name: &'static str, value: impl ToString, allowed: impl Into<String>) -> Self {
         Self::Parameter { name, value: value.to_string(), allowed: allowed.into() }
     }

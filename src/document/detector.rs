@@ -17,7 +17,7 @@ use crate::token::{Piece, TokenId, TokenSet, check_ids};
 /// The identity of a tokenizer as a profile names it.
 #[must_use]
 pub fn identify(tokenizer: &Tokenizer) -> TokenizerIdentity {
-    let mut ids = tokenizer.control_ids().to_vec();
+    let mut ids = tokenizer.control_ids();
     ids.sort_unstable();
     let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     TokenizerIdentity {
@@ -71,8 +71,7 @@ impl Detector {
             let remedy = "use the key that the profile names";
             return Err(differs("key fingerprint", &named.to_string(), &given.to_string(), remedy));
         }
-        let never_marked =
-            TokenSet::from_ids(tokenizer.vocab_size(), tokenizer.control_ids().iter().copied())?;
+        let never_marked = TokenSet::from_ids(tokenizer.vocab_size(), tokenizer.control_ids())?;
         Ok(Self {
             scheme: build(&profile, key).into(),
             never_marked: Arc::new(never_marked),

@@ -4,12 +4,14 @@
 //! Knows nothing of schemes or statistics. Nothing here depends on platform, thread or device.
 
 mod chacha;
+mod hex;
 mod key;
 mod seed;
 mod uniform;
 
 pub use chacha::ChaCha8Stream;
 pub(crate) use chacha::ChaCha8Sweep;
+pub use hex::hex;
 pub use key::{Key, KeyFingerprint};
 pub use seed::{ContextSeeder, DRAW_TAG, PrfTag, draw_seed};
 pub use uniform::{ln, neg_ln_one_minus_uniform, neg_ln_uniform};

@@ -10,7 +10,10 @@ use crate::token::TokenId;
 pub struct PrfTag([u8; 32]);
 
 impl PrfTag {
-    /// The tag of `text`, which has at most 32 bytes (checked when the constant is built).
+    /// The tag of `text`; for constants.
+    ///
+    /// # Panics
+    /// For a text above 32 bytes, when the constant is built.
     #[must_use]
     pub const fn new(text: &str) -> Self {
         let bytes = text.as_bytes();

@@ -27,7 +27,7 @@ pub fn ln_normal_upper(z: f64) -> f64 {
     -0.5 * z * z - 0.5 * (2.0 * PI).ln() - ratio.ln()
 }
 
-/// The z whose upper tail has the natural logarithm `ln_p`, for ln_p < 0.
+/// The z whose upper tail has the natural logarithm `ln_p`, which is below 0.
 ///
 /// Found by Newton's method on the log tail, which is concave and nearly quadratic.
 #[must_use]

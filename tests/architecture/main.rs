@@ -1,5 +1,13 @@
 //! The shape of the code, held by tests: imports point one way, the detector has no candle,
 //! `unsafe` stays where it is listed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "a test fails by panicking; its numbers are small and exact"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -29,8 +29,8 @@ impl Bench {
         self.user.run(&self.args(more))
     }
 
-    /// A text of `words` letters, each green after the one before it.
-    fn marked(&self, length: usize) -> String {
+    /// A text of `length` letters, each green after the one before it.
+    fn marked(length: usize) -> String {
         use greenmark::prf::Key;
         use greenmark::profile::{ContextWidth, Delta, Gamma};
         use greenmark::scheme::GreenList;
@@ -66,7 +66,7 @@ const HUMAN: &str = "It was the best of times, it was the worst of times, it was
 fn the_first_line_holds_the_result_and_the_exit_code_the_verdict() {
     let bench = Bench::new();
     let human = bench.user.file("human.txt", HUMAN);
-    let marked = bench.user.file("marked.txt", bench.marked(120));
+    let marked = bench.user.file("marked.txt", Bench::marked(120));
     let short = bench.user.file("short.txt", "Too short.");
     insta::assert_snapshot!(bench.detect(&[&human]).block(), @r#"
     exit code: 0
@@ -98,7 +98,7 @@ fn the_first_line_holds_the_result_and_the_exit_code_the_verdict() {
 fn several_inputs_have_one_exit_code() {
     let bench = Bench::new();
     let human = bench.user.file("in/a.txt", HUMAN);
-    let marked = bench.user.file("in/b.txt", bench.marked(120));
+    let marked = bench.user.file("in/b.txt", Bench::marked(120));
     let short = bench.user.file("in/c/short.txt", "Too short.");
     bench.user.file("in/.hidden", "x");
     let broken = bench.user.file("latin1.txt", b"caf\xe9 au lait");
@@ -121,7 +121,7 @@ fn several_inputs_have_one_exit_code() {
 #[test]
 fn standard_input_equals_a_file() {
     let bench = Bench::new();
-    let marked = bench.marked(120);
+    let marked = Bench::marked(120);
     let file = bench.user.file("marked.txt", &marked);
     let from_file = bench.detect(&[&file, "--json"]);
     for args in [bench.args(&["--json"]), bench.args(&["-", "--json"])] {
@@ -186,7 +186,7 @@ fn t08_one_byte_order_mark_is_left_out_and_said() {
 #[test]
 fn t07_a_final_newline_changes_one_token_at_most() {
     let bench = Bench::new();
-    let marked = bench.marked(120);
+    let marked = Bench::marked(120);
     let without = bench.user.file("a.txt", &marked);
     let with = bench.user.file("b.txt", format!("{marked}\n"));
     let (a, b) =
@@ -199,8 +199,7 @@ fn t07_a_final_newline_changes_one_token_at_most() {
 #[test]
 fn t06_line_endings_are_reported_and_undone_on_request() {
     let bench = Bench::new();
-    let lines: Vec<String> = bench
-        .marked(200)
+    let lines: Vec<String> = Bench::marked(200)
         .as_bytes()
         .chunks(10)
         .map(|c| String::from_utf8_lossy(c).into())
@@ -220,7 +219,7 @@ fn t06_line_endings_are_reported_and_undone_on_request() {
 #[test]
 fn w26_hidden_characters_are_counted_and_undone_on_request() {
     let bench = Bench::new();
-    let marked = bench.marked(150);
+    let marked = Bench::marked(150);
     let hidden: String = marked
         .chars()
         .enumerate()

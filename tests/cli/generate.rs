@@ -278,7 +278,7 @@ fn s21_a_stop_string_ends_the_text_before_itself() {
     assert_eq!(sample["text"].as_str().unwrap(), &whole[..whole.find(&middle).unwrap()]);
     assert_eq!(
         (&sample["finish_reason"], &sample["stop"]),
-        (&"stop".into(), &middle.clone().into())
+        (&"stop".into(), &middle.as_str().into())
     );
     let base = ["the rain", "--seed", "7", "--max-tokens", "60", "--min-tokens", "60"];
     let streamed = bench.generate(&[&base[..], &["--stop", &middle]].concat());

@@ -83,7 +83,7 @@ fn chain_shows_every_stage_and_the_final_probabilities() {
 fn w16_the_mark_comes_after_every_other_member() {
     let user = User::new();
     // A key under which, after token 1, token 2 is green and tokens 0 and 1 are not.
-    let key = (1u32..)
+    let key = (1u32..1000)
         .map(|n| user.key("k", &format!("{n:064x}")))
         .find(|key| {
             let flags = ["--key-file", key, "--context", "1", "--vocab", "3", "--json"];

@@ -1,4 +1,12 @@
 //! The program as a user meets it: arguments, exit codes, standard output and standard error.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "a test fails by panicking; its numbers are small and exact"
+)]
 
 mod detect;
 #[cfg(feature = "engine")]

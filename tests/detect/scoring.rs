@@ -1,7 +1,7 @@
 //! Which tokens count, against golden sequences and the field cases.
 
 use greenmark::detect::{Outcome, Skip, Test, gather};
-use greenmark::prf::{ChaCha8Stream, ContextSeeder, Key, PrfTag, neg_ln_one_minus_uniform};
+use greenmark::prf::{ChaCha8Stream, ContextSeeder, Key, PrfTag, hex, neg_ln_one_minus_uniform};
 use greenmark::profile::{ContextWidth, Delta, Gamma};
 use greenmark::scheme::{GreenList, Gumbel, Null, Scheme};
 use greenmark::token::TokenSet;
@@ -60,8 +60,7 @@ fn golden_gumbel_scores_and_sums_hold() {
         let key = Key::from_hex(case["key"].as_str().unwrap()).unwrap();
         let seed = ContextSeeder::new(&key, PrfTag::new("greenmark/gumbel/1"))
             .seed(&ids(&case["context"]));
-        let hex: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, case["seed"].as_str().unwrap());
+        assert_eq!(hex(&seed), case["seed"].as_str().unwrap());
         for (id, score) in case["score"].as_object().unwrap() {
             let bits = ChaCha8Stream::new(&seed).word_pair(id.parse().unwrap());
             close(neg_ln_one_minus_uniform(bits), score.as_f64().unwrap());

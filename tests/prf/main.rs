@@ -1,8 +1,16 @@
 //! The bytes that every platform, thread count and build has to agree on.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "a test fails by panicking; its numbers are small and exact"
+)]
 
 use std::thread;
 
-use greenmark::prf::{ChaCha8Stream, ContextSeeder, DRAW_TAG, Key, PrfTag, draw_seed};
+use greenmark::prf::{ChaCha8Stream, ContextSeeder, DRAW_TAG, Key, PrfTag, draw_seed, hex};
 use proptest::prelude::*;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -10,10 +18,6 @@ use sha2::{Digest, Sha256};
 fn vectors(name: &str) -> Value {
     let path = format!("{}/data/vectors/{name}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn ids(value: &Value) -> Vec<u32> {
@@ -40,7 +44,9 @@ fn check_green_list(case: &Value) {
     let last = ids(&case["last_green"]);
     assert_eq!(&green[green.len() - last.len()..], last);
     let mut hash = Sha256::new();
-    green.iter().for_each(|id| hash.update(id.to_le_bytes()));
+    for id in &green {
+        hash.update(id.to_le_bytes());
+    }
     assert_eq!(hex(&hash.finalize()), case["sha256_of_sorted_u32le"].as_str().unwrap());
     let mut single = stream.clone();
     for (id, word) in case["word_of"].as_object().unwrap() {

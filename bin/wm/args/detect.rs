@@ -7,6 +7,7 @@ use clap::Args;
 use super::{KeyArgs, MarkArgs, TokenizerArgs};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what the user typed")]
 pub(crate) struct DetectArgs {
     /// Text files or folders; `-` or nothing reads standard input
     #[arg(value_name = "PATH")]

@@ -23,6 +23,7 @@ pub(crate) struct ModelSource {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what the user typed")]
 pub(crate) struct GenerateArgs {
     /// The prompt; standard input when neither this nor --prompt-file is given
     #[arg(conflicts_with = "prompt_file")]

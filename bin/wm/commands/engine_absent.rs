@@ -15,18 +15,18 @@ fn absent() -> Result<Exit> {
     .into())
 }
 
-pub(crate) fn demo(_args: DemoArgs) -> Result<Exit> {
+pub(crate) fn demo(_args: &DemoArgs) -> Result<Exit> {
     absent()
 }
 
-pub(crate) fn generate(_args: GenerateArgs) -> Result<Exit> {
+pub(crate) fn generate(_args: &GenerateArgs) -> Result<Exit> {
     absent()
 }
 
-pub(crate) fn eval(_command: EvalCommand) -> Result<Exit> {
+pub(crate) fn eval(_command: &EvalCommand) -> Result<Exit> {
     absent()
 }
 
-pub(crate) fn inspect_model(_args: ModelArgs) -> Result<Exit> {
+pub(crate) fn inspect_model(_args: &ModelArgs) -> Result<Exit> {
     absent()
 }

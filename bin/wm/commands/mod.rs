@@ -19,13 +19,13 @@ use crate::exit::Exit;
 
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
-        Command::Demo(args) => engine::demo(args),
-        Command::Generate(args) => engine::generate(*args),
+        Command::Demo(args) => engine::demo(&args),
+        Command::Generate(args) => engine::generate(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Profile(args) => profile::run(args.command),
         Command::Models(args) => models::run(args),
         Command::Inspect(args) => inspect::run(args.command),
-        Command::Eval(args) => engine::eval(args.command),
+        Command::Eval(args) => engine::eval(&args.command),
     }
 }

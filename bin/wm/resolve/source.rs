@@ -37,7 +37,6 @@ impl Progress for Bar {
                     bar.set_position(bytes);
                 }
             }
-            Event::Verifying { .. } => {}
             Event::Waiting { path } => {
                 eprintln!("wm: another run is fetching {}; waiting for it", path.display());
             }
@@ -50,7 +49,7 @@ impl Progress for Bar {
                 }
                 eprintln!("wm: verified {}", path.display());
             }
-            // Events of later versions of the library need no words to be harmless.
+            // Checking is quick, and later versions may have events that need no words.
             _ => {}
         }
     }

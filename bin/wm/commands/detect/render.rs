@@ -9,12 +9,12 @@ use greenmark::detect::{Report, TestReport, Verdict};
 pub(super) fn text(name: Option<&Path>, report: &Report) -> String {
     let mut text = String::new();
     if let Some(name) = name {
-        text.push_str(&format!("{}: ", name.display()));
+        // A String takes every write.
+        let _ = write!(text, "{}: ", name.display());
     }
     text.push_str(&first_line(report));
     text.push('\n');
     for line in detail_lines(report) {
-        // A String takes every write.
         let _ = writeln!(text, "  {line}");
     }
     text
@@ -23,10 +23,8 @@ pub(super) fn text(name: Option<&Path>, report: &Report) -> String {
 /// z, p, log10 p, green of scored, verdict.
 pub(crate) fn first_line(report: &Report) -> String {
     let z = report.z.map_or_else(|| "none".to_owned(), |z| format!("{z:.2}"));
-    let p = match report.p_value.value() {
-        Some(p) => format!("{p:.3e}"),
-        None => "below 1e-300".to_owned(),
-    };
+    let p =
+        report.p_value.value().map_or_else(|| "below 1e-300".to_owned(), |p| format!("{p:.3e}"));
     let share = match report.green {
         Some(green) => format!("green {green} of {}", report.scored),
         None => {

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::resolve::{ExplicitMark, KeySource, NamedKey, resolve_key};
 
-pub(super) fn run(args: DemoArgs) -> Result<Exit> {
+pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
     let key = resolve_key(&KeyArgs::default(), KeySource::CreateDefault)?;
     let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;

@@ -73,7 +73,7 @@ struct Evaluation {
     passed: bool,
 }
 
-pub(super) fn quick(args: EvalQuickArgs) -> Result<Exit> {
+pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
     let key = NamedKey { key: seeded_key(args.seed), id: format!("eval-{}", args.seed) };
     let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;
@@ -81,15 +81,14 @@ pub(super) fn quick(args: EvalQuickArgs) -> Result<Exit> {
     let detector =
         Detector::new(loaded.tokenizer.clone(), mark.profile.clone(), &key.key, options)?;
 
-    let marked = generate(&loaded, Some(&mark), &args)?;
-    let plain = generate(&loaded, None, &args)?;
+    let marked = generate(&loaded, Some(&mark), args)?;
+    let plain = generate(&loaded, None, args)?;
     let mut rows = Vec::new();
     for (group, texts) in [("marked", &marked), ("unmarked", &plain)] {
         for (index, text) in texts.iter().enumerate() {
             let report = detector.text(&text.text, None, &[], None)?;
             let of_ids = detector.ids(&text.ids, None)?;
-            let predicted_z =
-                if group == "marked" { mark.predicted_z(text) } else { None };
+            let predicted_z = if group == "marked" { mark.predicted_z(text) } else { None };
             rows.push(Row {
                 z_of_ids: of_ids.z,
                 predicted_z,
@@ -109,9 +108,9 @@ pub(super) fn quick(args: EvalQuickArgs) -> Result<Exit> {
     let passed = passed(&summaries);
     let evaluation = Evaluation { rows, summaries, passed };
     if args.json {
-        output::json(&evaluation)?
+        output::json(&evaluation)?;
     } else {
-        print(&evaluation)?
+        print(&evaluation)?;
     }
     Ok(if passed { Exit::Success } else { Exit::Failure })
 }

@@ -52,7 +52,7 @@ struct SampleReport<'a> {
     tokens_per_second: Option<f64>,
 }
 
-pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
+pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     let options = resolve_sampling(&args.sampling)?;
     if args.n == 0 {
         return Err(Error::parameter("n", 0, "at least 1").into());
@@ -60,14 +60,14 @@ pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
     if args.n > 1 && args.out.is_some() {
         return Err(Error::parameter("out", "with several texts", "one text: --n 1").into());
     }
-    let prompt = prompt_text(&args)?;
+    let prompt = prompt_text(args)?;
     let loaded = Loaded::open(&args.source)?;
-    let ids = prompt_ids(&args, &prompt, &loaded)?;
+    let ids = prompt_ids(args, &prompt, &loaded)?;
     let end_ids = loaded.end_ids();
     let chain = prepare::chain(options, &loaded, &end_ids)?;
     let mark =
         if args.no_watermark { None } else { Some(Mark::resolve(&args.mark, &args.key, &loaded)?) };
-    let max_tokens = max_tokens(&args, ids.len(), loaded.model.info().context_length)?;
+    let max_tokens = max_tokens(args, ids.len(), loaded.model.info().context_length)?;
     let seed = args.seed.map_or_else(random_seed, Ok)?;
     if args.verbose {
         eprintln!("wm: seed {seed}, {} prompt tokens, at most {max_tokens} new", ids.len());
@@ -110,7 +110,11 @@ pub(super) fn run(args: GenerateArgs) -> Result<Exit> {
             watermark: mark.is_some(),
             profile: mark.as_ref().map(|mark| &mark.profile),
             load_seconds: loaded.load_time.as_secs_f64(),
-            samples: texts.iter().enumerate().map(|(n, text)| sample(n, text, mark.as_ref())).collect(),
+            samples: texts
+                .iter()
+                .enumerate()
+                .map(|(n, text)| sample(n, text, mark.as_ref()))
+                .collect(),
         };
         output::json(&report)?;
     } else if args.n > 1 {

@@ -12,20 +12,20 @@ use anyhow::Result;
 use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs};
 use crate::exit::Exit;
 
-pub(crate) fn demo(args: DemoArgs) -> Result<Exit> {
+pub(crate) fn demo(args: &DemoArgs) -> Result<Exit> {
     demo::run(args)
 }
 
-pub(crate) fn generate(args: GenerateArgs) -> Result<Exit> {
+pub(crate) fn generate(args: &GenerateArgs) -> Result<Exit> {
     generate::run(args)
 }
 
-pub(crate) fn eval(command: EvalCommand) -> Result<Exit> {
+pub(crate) fn eval(command: &EvalCommand) -> Result<Exit> {
     match command {
         EvalCommand::Quick(args) => eval::quick(args),
     }
 }
 
-pub(crate) fn inspect_model(args: ModelArgs) -> Result<Exit> {
+pub(crate) fn inspect_model(args: &ModelArgs) -> Result<Exit> {
     model::run(args)
 }

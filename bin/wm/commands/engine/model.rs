@@ -14,7 +14,8 @@ use crate::resolve::parse_ids;
 
 #[derive(Serialize)]
 struct ModelReport {
-    model: String,
+    #[serde(rename = "model")]
+    spec: String,
     architecture: String,
     vocab_size: usize,
     context_length: usize,
@@ -37,7 +38,7 @@ struct Position {
     logits: Option<Vec<f32>>,
 }
 
-pub(super) fn run(args: ModelArgs) -> Result<Exit> {
+pub(super) fn run(args: &ModelArgs) -> Result<Exit> {
     let ids = parse_ids("ids", &args.ids)?;
     if ids.is_empty() {
         return Err(Error::parameter("ids", "no ids", "at least one token id").into());
@@ -53,9 +54,9 @@ pub(super) fn run(args: ModelArgs) -> Result<Exit> {
         }
         .into());
     }
-    let (positions, greedy) = look(&model, &ids, &args)?;
+    let (positions, greedy) = look(&model, &ids, args)?;
     let report = ModelReport {
-        model: args.source.model,
+        spec: args.source.model.clone(),
         architecture: info.architecture.name().to_owned(),
         vocab_size: info.vocab_size,
         context_length: info.context_length,
@@ -106,7 +107,7 @@ fn look(model: &Model, ids: &[TokenId], args: &ModelArgs) -> Result<(Vec<Positio
 fn print(report: &ModelReport) -> Result<()> {
     output::line(&format!(
         "{} ({}, {} ids, context {})\nposition      id  argmax  logsumexp   entropy  logprob of next",
-        report.model, report.architecture, report.vocab_size, report.context_length
+        report.spec, report.architecture, report.vocab_size, report.context_length
     ))?;
     for row in &report.positions {
         let next = row.logprob_of_next.map_or_else(String::new, |value| format!("{value:>15.4}"));

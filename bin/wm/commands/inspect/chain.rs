@@ -36,7 +36,9 @@ pub(crate) fn run(args: &ChainArgs) -> Result<Exit> {
     let options = resolve_sampling(&args.sampling)?;
     let chain = Chain::new(options, logits.len(), &end_ids, Arc::new(never_marked))?;
     let mut history = History::new(&prompt);
-    generated.iter().for_each(|&id| history.push(id));
+    for &id in &generated {
+        history.push(id);
+    }
     let draw = Draw { seed: args.seed, sample: 0, step: generated.len() as u64 };
     let step = mark(args, &prompt, &generated)?;
     let trace = chain.trace(&logits, &history, step, draw, &mut Scratch::new())?;

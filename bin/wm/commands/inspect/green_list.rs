@@ -1,6 +1,7 @@
 //! `wm inspect green-list`: the list after a context, in the form of the golden vectors.
 
 use anyhow::Result;
+use greenmark::prf::hex;
 use greenmark::profile::{ContextWidth, Delta, Gamma};
 use greenmark::scheme::GreenList;
 use serde::Serialize;
@@ -41,7 +42,9 @@ pub(crate) fn run(args: GreenListArgs) -> Result<Exit> {
         .map(|(id, _)| id)
         .collect();
     let mut hash = Sha256::new();
-    green.iter().for_each(|id| hash.update(id.to_le_bytes()));
+    for id in &green {
+        hash.update(id.to_le_bytes());
+    }
     let report = GreenListReport {
         seed: hex(&scheme.seed(&context)),
         gamma: gamma.get(),
@@ -72,8 +75,4 @@ pub(crate) fn run(args: GreenListArgs) -> Result<Exit> {
         ))?;
     }
     Ok(Exit::Success)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

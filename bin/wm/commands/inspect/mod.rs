@@ -14,7 +14,7 @@ pub(crate) fn run(command: InspectCommand) -> Result<Exit> {
     match command {
         InspectCommand::GreenList(args) => green_list::run(args),
         InspectCommand::Chain(args) => chain::run(&args),
-        InspectCommand::Model(args) => engine::inspect_model(args),
+        InspectCommand::Model(args) => engine::inspect_model(&args),
         InspectCommand::Tokens(args) => tokens::run(&args),
     }
 }
