@@ -25,14 +25,13 @@ pub(crate) fn first_line(report: &Report) -> String {
     let z = report.z.map_or_else(|| "none".to_owned(), |z| format!("{z:.2}"));
     let p =
         report.p_value.value().map_or_else(|| "below 1e-300".to_owned(), |p| format!("{p:.3e}"));
-    let share = match report.green {
-        Some(green) => format!("green {green} of {}", report.scored),
-        None => {
-            // The deciding test is the one whose p stands at the top.
-            let decides = |test: &&TestReport| test.log10_p.total_cmp(&report.log10_p).is_eq();
-            let sum = report.tests.iter().find(decides).map_or(0.0, |test| test.statistic);
-            format!("score {sum:.1} of {} tokens", report.scored)
-        }
+    let share = if let Some(green) = report.green {
+        format!("green {green} of {}", report.scored)
+    } else {
+        // The deciding test is the one whose p stands at the top.
+        let decides = |test: &&TestReport| test.log10_p.total_cmp(&report.log10_p).is_eq();
+        let sum = report.tests.iter().find(decides).map_or(0.0, |test| test.statistic);
+        format!("score {sum:.1} of {} tokens", report.scored)
     };
     format!("z {z}  p {p}  log10 p {:.2}  {share}  {}", report.log10_p, verdict(report.verdict))
 }

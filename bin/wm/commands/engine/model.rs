@@ -13,7 +13,7 @@ use crate::output;
 use crate::resolve::parse_ids;
 
 #[derive(Serialize)]
-struct ModelReport {
+struct ModelView {
     #[serde(rename = "model")]
     spec: String,
     architecture: String,
@@ -55,7 +55,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Exit> {
         .into());
     }
     let (positions, greedy) = look(&model, &ids, args)?;
-    let report = ModelReport {
+    let report = ModelView {
         spec: args.source.model.clone(),
         architecture: info.architecture.name().to_owned(),
         vocab_size: info.vocab_size,
@@ -104,7 +104,7 @@ fn look(model: &Model, ids: &[TokenId], args: &ModelArgs) -> Result<(Vec<Positio
     Ok((positions, greedy))
 }
 
-fn print(report: &ModelReport) -> Result<()> {
+fn print(report: &ModelView) -> Result<()> {
     output::line(&format!(
         "{} ({}, {} ids, context {})\nposition      id  argmax  logsumexp   entropy  logprob of next",
         report.spec, report.architecture, report.vocab_size, report.context_length

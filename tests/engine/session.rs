@@ -1,0 +1,284 @@
+//! The decode loop on tiny checkpoints: who shares a batch changes nothing, and the mark is what
+//! the scheme says.
+
+use std::sync::Arc;
+
+use greenmark::engine::{Device, Event, Finish, Generation, Model, Request, Session};
+use greenmark::error::Error;
+use greenmark::prf::Key;
+use greenmark::profile::{Context, ContextWidth, Delta, Gamma, PromptContext, Repeats};
+use greenmark::sample::{Chain, SamplingOptions};
+use greenmark::scheme::{GreenList, Gumbel, Marker, Scheme};
+use greenmark::text::Tokenizer;
+use greenmark::token::TokenSet;
+
+struct Bench {
+    model: Model,
+    tokenizer: Tokenizer,
+}
+
+impl Bench {
+    fn new(model: &str) -> Self {
+        let data = concat!(env!("CARGO_MANIFEST_DIR"), "/data/models");
+        Self {
+            model: Model::load(format!("{data}/{model}"), Device::Cpu).unwrap(),
+            tokenizer: Tokenizer::open(format!("{data}/tokenizer-300.json")).unwrap(),
+        }
+    }
+
+    fn chain(options: SamplingOptions) -> Arc<Chain> {
+        let never_marked = TokenSet::from_ids(300, [0, 1, 2]).unwrap();
+        Arc::new(Chain::new(options, 300, &[2], Arc::new(never_marked)).unwrap())
+    }
+
+    fn request(&self, prompt: &str, options: SamplingOptions) -> Request {
+        Request {
+            prompt: self.tokenizer.encode_ids(prompt).unwrap(),
+            chain: Self::chain(options),
+            marker: None,
+            seed: 11,
+            sample: 0,
+            max_tokens: 40,
+            stop: Vec::new(),
+            end_ids: vec![2],
+        }
+    }
+
+    fn alone(&self, request: Request) -> Generation {
+        self.session().run(vec![request], |_, _| Ok::<(), Error>(())).unwrap().remove(0)
+    }
+
+    fn session(&self) -> Session<'_> {
+        Session::new(&self.model, &self.tokenizer)
+    }
+}
+
+fn sampled() -> SamplingOptions {
+    SamplingOptions { min_tokens: Some(40), ..SamplingOptions::default() }
+}
+
+fn greedy() -> SamplingOptions {
+    SamplingOptions { temperature: Some(0.0), ..sampled() }
+}
+
+fn marker(delta: f64, width: u64, prompt: PromptContext) -> (Marker, Arc<GreenList>) {
+    let width = ContextWidth::new(width).unwrap();
+    let scheme = Arc::new(GreenList::new(
+        &Key::from_bytes([5; 32]),
+        Gamma::DEFAULT,
+        Delta::new(delta).unwrap(),
+        width,
+    ));
+    let rule = Context { width, prompt, repeats: Repeats::Mark };
+    (Marker::new(Arc::clone(&scheme) as Arc<dyn Scheme>, rule), scheme)
+}
+
+#[test]
+fn s32_prompts_of_different_lengths_share_a_batch_without_a_trace() {
+    let bench = Bench::new("qwen3");
+    let prompts = ["the", "the rain in Spain stays", &"mainly in the plain. ".repeat(4)];
+    for options in [greedy(), sampled()] {
+        let requests: Vec<Request> =
+            prompts.iter().map(|prompt| bench.request(prompt, options.clone())).collect();
+        let alone: Vec<Generation> = requests.iter().cloned().map(|r| bench.alone(r)).collect();
+        for order in [[0, 1, 2], [2, 0, 1]] {
+            let batch = order.iter().map(|&index| requests[index].clone()).collect();
+            let together = bench.session().run(batch, |_, _| Ok::<(), Error>(())).unwrap();
+            for (result, index) in together.iter().zip(order) {
+                assert_eq!(result.ids, alone[index].ids, "prompt {index} in order {order:?}");
+                assert_eq!(result.steps, alone[index].steps, "bits of probabilities as well");
+            }
+        }
+    }
+}
+
+#[test]
+fn s33_requests_leave_nothing_behind() {
+    let bench = Bench::new("llama");
+    let (a, b) = (bench.request("the rain", sampled()), bench.request("in Spain", sampled()));
+    let fresh = bench.alone(a.clone());
+    let mut session = bench.session();
+    let mut run = |requests: Vec<Request>| -> Vec<Vec<u32>> {
+        let results = session.run(requests, |_, _| Ok::<(), Error>(())).unwrap();
+        results.into_iter().map(|result| result.ids).collect()
+    };
+    assert_eq!(run(vec![a.clone()]), [fresh.ids.clone()]);
+    run(vec![b.clone()]);
+    assert_eq!(run(vec![a.clone()]), [fresh.ids.clone()]);
+    assert_eq!(run(vec![b, a.clone()])[1], fresh.ids);
+    // Left midway, then the same again.
+    let id = session.add(a.clone()).unwrap();
+    for _ in 0..10 {
+        session.step().unwrap();
+    }
+    session.cancel(id);
+    assert_eq!(session.active(), 0);
+    let again = session.run(vec![a], |_, _| Ok::<(), Error>(())).unwrap();
+    assert_eq!(again[0].ids, fresh.ids);
+}
+
+#[test]
+fn a_request_joins_between_steps_and_gets_the_tokens_it_would_get_alone() {
+    let bench = Bench::new("mistral");
+    let first = bench.request("the rain", sampled());
+    let second = Request { seed: 12, ..bench.request("stays mainly in the plain", sampled()) };
+    let expected = [bench.alone(first.clone()).ids, bench.alone(second.clone()).ids];
+    let mut session = bench.session();
+    let first = session.add(first).unwrap();
+    let mut finished = Vec::new();
+    let mut steps = 0;
+    while session.active() > 0 {
+        if steps == 7 {
+            session.add(second.clone()).unwrap();
+        }
+        steps += 1;
+        for event in session.step().unwrap() {
+            if let Event::Finished(id, generation) = event {
+                finished.push((id == first, generation.ids));
+            }
+        }
+    }
+    assert_eq!(finished, [(true, expected[0].clone()), (false, expected[1].clone())]);
+}
+
+#[test]
+fn a_long_prompt_is_read_in_chunks_without_a_trace() {
+    let bench = Bench::new("llama");
+    // 200 ids; the cut of the prompt is inside the engine's own limit and inside the session's.
+    let prompt = "Q".repeat(200);
+    let request = Request { max_tokens: 20, ..bench.request(&prompt, greedy()) };
+    let whole = bench.alone(request.clone());
+    let mut cache = bench.model.new_cache(230).unwrap();
+    let mut ids = request.prompt;
+    let mut last = None;
+    for chunk in ids.chunks(7) {
+        let mut batch = [greenmark::engine::Sequence {
+            ids: chunk,
+            cache: &mut cache,
+            logits: greenmark::engine::LogitsAt::Last,
+        }];
+        last = Some(bench.model.forward(&mut batch).unwrap().remove(0));
+    }
+    let row = last.unwrap();
+    let best = greenmark::engine::Distribution::of(row.last().unwrap()).unwrap().argmax;
+    assert_eq!(best, whole.ids[0]);
+    ids.clear();
+}
+
+#[test]
+fn w05_the_first_token_is_seeded_from_the_prompts_end() {
+    let bench = Bench::new("llama");
+    for width in [0u64, 1, 2, 4] {
+        let (tail, scheme) = marker(50.0, width, PromptContext::Tail);
+        let request =
+            Request { marker: Some(tail), ..bench.request("the rain in Spain", sampled()) };
+        let prompt = request.prompt.clone();
+        let ids = bench.alone(request).ids;
+        let all: Vec<u32> = prompt.iter().chain(&ids).copied().collect();
+        for at in prompt.len()..all.len() {
+            let context = &all[at - usize::try_from(width).unwrap()..at];
+            assert!(scheme.is_green(context, all[at]), "width {width}, token {at}");
+        }
+    }
+    // Without the prompt the first tokens are those of an unmarked run.
+    let plain = bench.alone(bench.request("the rain in Spain", sampled())).ids;
+    let (none, _) = marker(50.0, 4, PromptContext::None);
+    let request = Request { marker: Some(none), ..bench.request("the rain in Spain", sampled()) };
+    let marked = bench.alone(request).ids;
+    assert_eq!(marked[..4], plain[..4]);
+    assert_ne!(marked, plain);
+    // A prompt shorter than the context gives none, and no index error.
+    let (tail, _) = marker(50.0, 4, PromptContext::Tail);
+    let short = Request { marker: Some(tail), ..bench.request("Q", sampled()) };
+    assert_eq!(bench.alone(short).ids.len(), 40);
+}
+
+#[test]
+fn greedy_decoding_is_marked_by_a_bias_and_refused_by_a_keyed_draw() {
+    let bench = Bench::new("llama");
+    let plain = bench.alone(bench.request("the rain", greedy())).ids;
+    let (bias, scheme) = marker(50.0, 1, PromptContext::Tail);
+    let marked = bench.alone(Request { marker: Some(bias), ..bench.request("the rain", greedy()) });
+    assert_ne!(marked.ids, plain);
+    assert!(marked.ids.windows(2).all(|pair| scheme.is_green(&pair[..1], pair[1])));
+    let width = ContextWidth::new(4).unwrap();
+    let scheme = Arc::new(Gumbel::new(&Key::from_bytes([5; 32]), width));
+    let rule = Context { width, prompt: PromptContext::Tail, repeats: Repeats::Skip };
+    let keyed = Marker::new(scheme, rule);
+    let request = Request { marker: Some(keyed), ..bench.request("the rain", greedy()) };
+    let error = bench.session().add(request).unwrap_err().to_string();
+    assert!(error.contains("temperature") && error.contains("draw"), "{error}");
+}
+
+#[test]
+fn s29_prompt_and_new_tokens_have_to_fit_the_context() {
+    let bench = Bench::new("llama");
+    let mut session = bench.session();
+    let prompt = "Q".repeat(100);
+    let request = |max_tokens| Request { max_tokens, ..bench.request(&prompt, sampled()) };
+    session.add(request(156)).unwrap();
+    let error = session.add(request(157)).unwrap_err().to_string();
+    for part in ["100 prompt tokens", "157", "256", "at most 156"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(session.add(request(usize::MAX)).is_err());
+    assert!(session.add(request(0)).is_err());
+    let empty = Request { prompt: Vec::new(), ..request(5) };
+    assert!(session.add(empty).unwrap_err().to_string().contains("prompt"));
+    let foreign = Request { prompt: vec![300], ..request(5) };
+    assert!(session.add(foreign).unwrap_err().to_string().contains("token id 300"));
+}
+
+#[test]
+fn one_broken_request_does_not_end_the_others() {
+    let bench = Bench::new("llama");
+    let fine = bench.request("the rain", sampled());
+    let expected = bench.alone(fine.clone()).ids;
+    let nothing = SamplingOptions {
+        allowed_tokens: Some(vec![2]),
+        min_tokens: Some(5),
+        ..SamplingOptions::default()
+    };
+    let mut session = bench.session();
+    session.add(fine).unwrap();
+    let broken = session.add(bench.request("the rain", nothing)).unwrap();
+    let (mut failed, mut ids) = (Vec::new(), Vec::new());
+    while session.active() > 0 {
+        for event in session.step().unwrap() {
+            match event {
+                Event::Failed(id, error) => failed.push((id, error.to_string())),
+                Event::Finished(_, generation) => ids = generation.ids,
+                Event::Text(..) => {}
+            }
+        }
+    }
+    assert_eq!(ids, expected);
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].0, broken);
+    assert!(failed[0].1.contains("no token allowed"), "{}", failed[0].1);
+}
+
+#[test]
+fn streamed_text_adds_up_and_stop_strings_cut_ids_and_offsets() {
+    let bench = Bench::new("llama");
+    let whole = bench.alone(bench.request("the rain", sampled()));
+    assert_eq!(whole.finish, Finish::Length);
+    let stop: String = whole.text.chars().skip(15).take(3).collect();
+    let request = Request { stop: vec![stop.clone()], ..bench.request("the rain", sampled()) };
+    let mut streamed = String::new();
+    let results = bench
+        .session()
+        .run(vec![request], |_, text| {
+            streamed.push_str(text);
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    let cut = &results[0];
+    assert_eq!(cut.finish, Finish::StopString(stop.clone()));
+    assert_eq!(cut.text, whole.text[..whole.text.find(&stop).unwrap()]);
+    assert_eq!(streamed, cut.text);
+    assert_eq!(cut.ids, whole.ids[..cut.ids.len()]);
+    assert!(cut.offsets.iter().all(|&offset| offset < cut.text.len()));
+    assert!(cut.drawn >= cut.ids.len());
+    assert_eq!(cut.ids.len(), cut.steps.len());
+}
