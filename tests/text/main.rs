@@ -3,6 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod chat;
 mod fixtures;
 mod gguf;
 mod ids;
+mod long;
+mod normalize;
+mod stream;
