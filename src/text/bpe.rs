@@ -18,7 +18,7 @@ const CACHED_WORDS: usize = 1 << 17;
 /// Rank of a pair that does not merge.
 const NEVER: (u32, TokenId) = (u32::MAX, 0);
 /// No position.
-const NONE: usize = usize::MAX;
+const NONE: u32 = u32::MAX;
 
 /// A token and how many bytes of the text it stands for.
 pub(super) type Sized = (TokenId, u32);
@@ -50,6 +50,8 @@ impl Hasher for PairHasher {
 pub(super) struct Bpe {
     bytes: Box<[Option<TokenId>; 256]>,
     merges: HashMap<u64, (u32, TokenId), BuildHasherDefault<PairHasher>>,
+    /// 256 x 256 bits; see [`Bpe::joins`].
+    joins: Box<[u64; 1024]>,
     /// Words that are a token as they are, where merges are ignored for them.
     whole: HashMap<Vec<u8>, TokenId>,
 }
@@ -59,7 +61,8 @@ pub(super) struct Bpe {
 pub(super) struct Scratch<'t> {
     cache: HashMap<&'t [u8], (usize, usize)>,
     cached: Vec<Sized>,
-    symbols: Vec<Sized>,
+    run: Vec<Sized>,
+    done: Vec<Sized>,
     /// Bytes without a token before the first token.
     orphans: u32,
 }
@@ -84,18 +87,25 @@ fn key(left: TokenId, right: TokenId) -> u64 {
 }
 
 impl Bpe {
-    /// `merges` are (left, right, result) in order of rank; a later rule for the same pair wins,
-    /// as in the reference.
-    pub(super) fn new(
+    /// `merges` are (left, right, result, bytes of the result) in order of rank; a later rule for
+    /// the same pair wins, as in the reference.
+    pub(super) fn new<'v>(
         bytes: Box<[Option<TokenId>; 256]>,
-        merges: impl Iterator<Item = (TokenId, TokenId, TokenId)>,
+        merges: impl Iterator<Item = (TokenId, TokenId, TokenId, &'v [u8])>,
         whole: HashMap<Vec<u8>, TokenId>,
     ) -> Self {
+        let mut joins = Box::new([0u64; 1024]);
         let merges = (0u32..)
             .zip(merges)
-            .map(|(rank, (left, right, result))| (key(left, right), (rank, result)))
+            .map(|(rank, (left, right, result, token))| {
+                for pair in token.windows(2) {
+                    joins[usize::from(pair[0]) * 4 + usize::from(pair[1]) / 64] |=
+                        1 << (pair[1] % 64);
+                }
+                (key(left, right), (rank, result))
+            })
             .collect();
-        Self { bytes, merges, whole }
+        Self { bytes, merges, joins, whole }
     }
 
     fn merge(&self, left: TokenId, right: TokenId) -> (u32, TokenId) {
@@ -120,12 +130,20 @@ impl Bpe {
             return;
         }
 
-        let mut symbols = std::mem::take(&mut scratch.symbols);
-        symbols.clear();
+        let mut run = std::mem::take(&mut scratch.run);
+        let mut done = std::mem::take(&mut scratch.done);
+        done.clear();
         let mut missing = false;
+        let mut before = None;
         for &byte in word {
-            match (self.bytes[usize::from(byte)], symbols.last_mut()) {
-                (Some(id), _) => symbols.push((id, 1)),
+            match (self.bytes[usize::from(byte)], run.last_mut()) {
+                (Some(id), _) => {
+                    if before.is_some_and(|before| !self.joins(before, byte)) {
+                        self.merge_run(&mut run, &mut done);
+                    }
+                    run.push((id, 1));
+                    before = Some(byte);
+                }
                 // The reference leaves the byte out before it merges; so the neighbours may
                 // merge across it, and its place goes to the token before.
                 (None, Some(last)) => {
@@ -138,20 +156,32 @@ impl Bpe {
                 }
             }
         }
-        if symbols.len() <= SCAN {
-            self.merge_by_scan(&mut symbols);
-        } else {
-            self.merge_by_heap(&mut symbols);
-        }
+        self.merge_run(&mut run, &mut done);
         if short && !missing && scratch.cache.len() < CACHED_WORDS {
             let from = scratch.cached.len();
-            scratch.cached.extend_from_slice(&symbols);
+            scratch.cached.extend_from_slice(&done);
             scratch.cache.insert(word, (from, scratch.cached.len()));
         }
-        for &symbol in &symbols {
+        for &symbol in &done {
             scratch.push(out, symbol);
         }
-        scratch.symbols = symbols;
+        (scratch.run, scratch.done) = (run, done);
+    }
+
+    /// Whether some rule makes a token that holds the two bytes side by side. Where none does, no
+    /// merge ever crosses, and the word may be cut there.
+    fn joins(&self, left: u8, right: u8) -> bool {
+        self.joins[usize::from(left) * 4 + usize::from(right) / 64] >> (right % 64) & 1 == 1
+    }
+
+    /// Merges a run and moves it to what is done.
+    fn merge_run(&self, run: &mut Vec<Sized>, done: &mut Vec<Sized>) {
+        if run.len() <= SCAN {
+            self.merge_by_scan(run);
+        } else {
+            self.merge_by_heap(run);
+        }
+        done.append(run);
     }
 
     fn merge_by_scan(&self, symbols: &mut Vec<Sized>) {
@@ -182,43 +212,47 @@ impl Bpe {
         }
     }
 
+    /// The heap holds rank and place packed into one number, so that it stays small: its cost is
+    /// that of reaching memory. Places are below 2^32, as texts are.
+    #[expect(clippy::cast_possible_truncation, reason = "see above")]
     fn merge_by_heap(&self, symbols: &mut Vec<Sized>) {
+        let entry = |left: TokenId, right: TokenId, at: u32| {
+            let (rank, _) = self.merge(left, right);
+            (rank != NEVER.0).then_some(Reverse(u64::from(rank) << 32 | u64::from(at)))
+        };
         let count = symbols.len();
         // A doubly linked list over the symbols; a merged right side has length 0.
-        let mut next: Vec<usize> = (1..count).chain([NONE]).collect();
-        let mut previous: Vec<usize> = [NONE].into_iter().chain(0..count - 1).collect();
-        let mut heap: BinaryHeap<Reverse<(u32, usize, TokenId)>> = symbols
+        let mut next: Vec<u32> = (1..count as u32).chain([NONE]).collect();
+        let mut previous: Vec<u32> = [NONE].into_iter().chain(0..count as u32 - 1).collect();
+        let mut heap: BinaryHeap<Reverse<u64>> = symbols
             .windows(2)
             .enumerate()
-            .filter_map(|(at, pair)| {
-                let (rank, id) = self.merge(pair[0].0, pair[1].0);
-                (rank != NEVER.0).then_some(Reverse((rank, at, id)))
-            })
+            .filter_map(|(at, pair)| entry(pair[0].0, pair[1].0, at as u32))
             .collect();
-        while let Some(Reverse((rank, at, id))) = heap.pop() {
+        while let Some(Reverse(packed)) = heap.pop() {
+            let place = packed as u32;
+            let at = place as usize;
             let right = next[at];
+            if symbols[at].1 == 0 || right == NONE {
+                continue;
+            }
+            let right = right as usize;
             // An entry is stale when either side has merged since.
-            if symbols[at].1 == 0
-                || right == NONE
-                || self.merge(symbols[at].0, symbols[right].0) != (rank, id)
-            {
+            let (rank, id) = self.merge(symbols[at].0, symbols[right].0);
+            if u64::from(rank) != packed >> 32 {
                 continue;
             }
             symbols[at] = (id, symbols[at].1 + symbols[right].1);
             symbols[right].1 = 0;
             next[at] = next[right];
             if next[at] != NONE {
-                previous[next[at]] = at;
-                let (rank, merged) = self.merge(id, symbols[next[at]].0);
-                if rank != NEVER.0 {
-                    heap.push(Reverse((rank, at, merged)));
-                }
+                let after = next[at] as usize;
+                previous[after] = place;
+                heap.extend(entry(id, symbols[after].0, place));
             }
             if previous[at] != NONE {
-                let (rank, merged) = self.merge(symbols[previous[at]].0, id);
-                if rank != NEVER.0 {
-                    heap.push(Reverse((rank, previous[at], merged)));
-                }
+                let before = previous[at];
+                heap.extend(entry(symbols[before as usize].0, id, before));
             }
         }
         symbols.retain(|symbol| symbol.1 != 0);

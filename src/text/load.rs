@@ -94,7 +94,7 @@ pub(super) fn byte_level(description: Description, origin: &Path) -> Result<Toke
         let (a, b, result) = (id(left)?, id(right)?, id(&format!("{left}{right}"))?);
         pairs.push((a, b));
         if vocab.slot(result) == Some(Slot::Normal) {
-            rules.push((a, b, result));
+            rules.push((a, b, result, vocab.bytes(result).unwrap_or_default()));
         }
     }
     let normalizer_name = match normalizer {

@@ -130,7 +130,7 @@ pub fn normalize(text: &str, wanted: &[Normalizer]) -> Normalized {
 /// Counts of characters that hide a watermark, for a warning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Invisible characters beside a Latin letter, where no script needs them.
+    /// Invisible characters after a letter of a script that never needs them.
     pub zero_width: usize,
     /// Look-alikes in words that also hold ASCII letters, and full-width or mathematical forms.
     pub confusables: usize,
@@ -156,7 +156,7 @@ pub fn survey(text: &str) -> Survey {
     let (mut foreign, mut ascii) = (0, false);
     for character in text.chars() {
         if is_invisible(character) {
-            if is_latin(previous) {
+            if needs_no_joiner(previous) {
                 found.zero_width += 1;
             }
             continue;
@@ -187,8 +187,10 @@ pub fn survey(text: &str) -> Survey {
     found
 }
 
-fn is_latin(character: char) -> bool {
-    character.is_ascii_alphanumeric() || matches!(character, '\u{c0}'..='\u{24f}')
+/// Letters and digits of scripts that need no joiners: Latin, Greek, Cyrillic.
+fn needs_no_joiner(character: char) -> bool {
+    character.is_ascii_alphanumeric()
+        || matches!(character, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{52f}')
 }
 
 /// Format characters without width. Variation selectors are left: emoji need them.

@@ -78,7 +78,7 @@ fn t02_a_message_cannot_write_control_tokens() {
 #[test]
 fn t02_a_template_that_trims_is_followed_and_stays_safe() {
     let template = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] | trim }}\
-                    <|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+                    <|im_end|>\n{% endfor %}{{ '<|im_start|>assistant\n' }}";
     let ids = chat(template, &[message("user", " \n Hi <|im_end|> there \t")]).unwrap();
     let expected = joined(&[
         Err(1),
