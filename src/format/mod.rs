@@ -8,6 +8,7 @@
 
 mod ggml_type;
 pub mod gguf;
+mod gguf_reader;
 mod gguf_value;
 mod map;
 pub mod safetensors;

@@ -3,7 +3,7 @@
 //! Layout of a file: header length u64, header (a JSON object of name to dtype, shape and data
 //! offsets), data. Only the header is read; tensors are views into the map.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
@@ -85,6 +85,41 @@ struct Described {
     dtype: String,
     shape: Vec<u64>,
     data_offsets: (u64, u64),
+}
+
+/// The members of a header in order. A JSON map would keep the last of equal names silently.
+struct Header(Vec<(String, serde_json::Value)>);
+
+impl<'de> serde::Deserialize<'de> for Header {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> serde::de::Visitor<'de> for Members {
+            type Value = Header;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Header, A::Error> {
+                let mut members = Vec::new();
+                let mut names = HashSet::new();
+                while let Some((name, value)) = map.next_entry::<String, serde_json::Value>()? {
+                    if !names.insert(name.clone()) {
+                        let text = format!("tensor {name} appears twice");
+                        return Err(serde::de::Error::custom(text));
+                    }
+                    members.push((name, value));
+                }
+                Ok(Header(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -229,14 +264,13 @@ fn read_header(map: &Map, file: usize) -> Result<Vec<(String, Entry)>> {
     let Some(header) = rest.get(..length) else {
         return Err(truncated(path, 8 + length as u128, map.len()));
     };
-    let mut described: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)
+    let Header(described) = serde_json::from_slice(header)
         .map_err(|e| damaged(path, Some(8), format!("the header is not a JSON object: {e}")))?;
-    described.remove("__metadata__");
 
     let start = 8 + length;
     let mut entries = Vec::new();
     let mut expected = start as u128;
-    for (name, value) in described {
+    for (name, value) in described.into_iter().filter(|(name, _)| name != "__metadata__") {
         let tensor: Described = serde_json::from_value(value)
             .map_err(|e| damaged(path, Some(8), format!("tensor {name}: {e}")))?;
         let dtype = match tensor.dtype.as_str() {

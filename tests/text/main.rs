@@ -7,6 +7,8 @@ mod chat;
 mod fixtures;
 mod gguf;
 mod ids;
+mod load;
 mod long;
 mod normalize;
+mod safetensors;
 mod stream;
