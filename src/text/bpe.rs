@@ -1,7 +1,7 @@
 //! Byte-pair merging (Sennrich et al. 2016) over bytes.
 //!
 //! The pair of lowest rank is merged first, the leftmost on a tie. Short words use a scan, long
-//! ones a heap, so that a word of n bytes costs O(n log n); both give the same tokens.
+//! ones a queue, so that a word of n bytes costs O(n log n); both give the same tokens.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -36,6 +36,10 @@ impl Hasher for PairHasher {
         for &byte in bytes {
             self.write_u64(u64::from(byte));
         }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
     }
 
     fn write_u64(&mut self, value: u64) {
@@ -179,7 +183,7 @@ impl Bpe {
         if run.len() <= SCAN {
             self.merge_by_scan(run);
         } else {
-            self.merge_by_heap(run);
+            self.merge_by_queue(run);
         }
         done.append(run);
     }
@@ -212,25 +216,17 @@ impl Bpe {
         }
     }
 
-    /// The heap holds rank and place packed into one number, so that it stays small: its cost is
-    /// that of reaching memory. Places are below 2^32, as texts are.
-    #[expect(clippy::cast_possible_truncation, reason = "see above")]
-    fn merge_by_heap(&self, symbols: &mut Vec<Sized>) {
-        let entry = |left: TokenId, right: TokenId, at: u32| {
-            let (rank, _) = self.merge(left, right);
-            (rank != NEVER.0).then_some(Reverse(u64::from(rank) << 32 | u64::from(at)))
-        };
+    #[expect(clippy::cast_possible_truncation, reason = "texts are below 2^32 bytes")]
+    fn merge_by_queue(&self, symbols: &mut Vec<Sized>) {
         let count = symbols.len();
         // A doubly linked list over the symbols; a merged right side has length 0.
         let mut next: Vec<u32> = (1..count as u32).chain([NONE]).collect();
         let mut previous: Vec<u32> = [NONE].into_iter().chain(0..count as u32 - 1).collect();
-        let mut heap: BinaryHeap<Reverse<u64>> = symbols
-            .windows(2)
-            .enumerate()
-            .filter_map(|(at, pair)| entry(pair[0].0, pair[1].0, at as u32))
-            .collect();
-        while let Some(Reverse(packed)) = heap.pop() {
-            let place = packed as u32;
+        let mut queue = Queue::default();
+        for (at, pair) in symbols.windows(2).enumerate() {
+            queue.push(self.merge(pair[0].0, pair[1].0).0, at as u32);
+        }
+        while let Some((queued, place)) = queue.pop() {
             let at = place as usize;
             let right = next[at];
             if symbols[at].1 == 0 || right == NONE {
@@ -239,7 +235,7 @@ impl Bpe {
             let right = right as usize;
             // An entry is stale when either side has merged since.
             let (rank, id) = self.merge(symbols[at].0, symbols[right].0);
-            if u64::from(rank) != packed >> 32 {
+            if rank != queued {
                 continue;
             }
             symbols[at] = (id, symbols[at].1 + symbols[right].1);
@@ -248,14 +244,67 @@ impl Bpe {
             if next[at] != NONE {
                 let after = next[at] as usize;
                 previous[after] = place;
-                heap.extend(entry(id, symbols[after].0, place));
+                queue.push(self.merge(id, symbols[after].0).0, place);
             }
             if previous[at] != NONE {
                 let before = previous[at];
-                heap.extend(entry(symbols[before as usize].0, id, before));
+                queue.push(self.merge(symbols[before as usize].0, id).0, before);
             }
         }
         symbols.retain(|symbol| symbol.1 != 0);
+    }
+}
+
+/// Places by rank, lowest first, the leftmost of one rank first.
+///
+/// A heap of all places would do the same, but long texts would pay for reaching memory at
+/// random. Merging nearly always makes pairs of higher rank, so the places of one rank are
+/// gathered in a list and taken in one sweep; a heap holds the few that come too late for theirs.
+#[derive(Default)]
+struct Queue {
+    lists: HashMap<u32, Vec<u32>, BuildHasherDefault<PairHasher>>,
+    ranks: BinaryHeap<Reverse<u32>>,
+    /// The rank being swept, its places in descending order, so that the last is the next.
+    current: Option<u32>,
+    places: Vec<u32>,
+    /// Entries of ranks up to the current one.
+    late: BinaryHeap<Reverse<(u32, u32)>>,
+}
+
+impl Queue {
+    fn push(&mut self, rank: u32, place: u32) {
+        if rank == NEVER.0 {
+            return;
+        }
+        if self.current.is_some_and(|current| rank <= current) {
+            self.late.push(Reverse((rank, place)));
+            return;
+        }
+        let list = self.lists.entry(rank).or_default();
+        if list.is_empty() {
+            self.ranks.push(Reverse(rank));
+        }
+        list.push(place);
+    }
+
+    fn pop(&mut self) -> Option<(u32, u32)> {
+        loop {
+            let swept = self.current.zip(self.places.last().copied());
+            if let Some(&Reverse(late)) = self.late.peek()
+                && swept.is_none_or(|swept| late < swept)
+            {
+                self.late.pop();
+                return Some(late);
+            }
+            if swept.is_some() {
+                self.places.pop();
+                return swept;
+            }
+            let Reverse(rank) = self.ranks.pop()?;
+            self.places = self.lists.remove(&rank).unwrap_or_default();
+            self.places.sort_unstable_by_key(|&place| Reverse(place));
+            self.current = Some(rank);
+        }
     }
 }
 

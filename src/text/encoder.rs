@@ -8,7 +8,9 @@ use tokenizers::tokenizer::normalizer::Range as NormalizedRange;
 use super::bpe::{Bpe, Scratch, Sized};
 use super::classes::Classes;
 use super::split::PreTokenizer;
+use super::vocab::Vocab;
 use crate::error::{Error, Result};
+use crate::token::TokenId;
 
 /// A normaliser that our own encoder knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ impl Encoder {
     pub(super) fn encode<'t>(
         &self,
         text: &'t str,
+        vocab: &Vocab,
         origin: &Path,
         scratch: &mut Scratch<'t>,
         out: &mut Vec<Sized>,
@@ -61,7 +64,7 @@ impl Encoder {
                 encoder.encode(text, scratch, out);
                 Ok(())
             }
-            Self::Reference(encoder) => encoder.encode(text, origin, scratch, out),
+            Self::Reference(encoder) => encoder.encode(text, vocab, origin, scratch, out),
         }
     }
 }
@@ -139,6 +142,7 @@ impl Reference {
     fn encode<'t>(
         &self,
         text: &'t str,
+        vocab: &Vocab,
         origin: &Path,
         scratch: &mut Scratch<'t>,
         out: &mut Vec<Sized>,
@@ -147,23 +151,49 @@ impl Reference {
             Error::backend(format!("encoding with the tokenizer {}", origin.display()), e)
         })?;
         let ids = encoding.get_ids();
-        let offsets = encoding.get_offsets();
-        // Each token reaches to the start of the next, so that nothing is left between them.
-        // Tokens that share a character (byte fallback) get one byte of it each.
-        let mut cuts = Vec::with_capacity(ids.len() + 1);
-        cuts.push(0);
-        for pair in offsets.windows(2) {
-            let last = cuts.last().copied().unwrap_or(0);
-            let (start, end) = pair[1];
-            let cut = if pair[0] == pair[1] { (last + 1).min(end) } else { start };
-            cuts.push(cut.clamp(last, text.len()));
-        }
-        cuts.push(text.len());
+        let cuts =
+            cuts_by_bytes(ids, text, vocab).unwrap_or_else(|| cuts_by_offsets(&encoding, text));
         for (&id, range) in ids.iter().zip(cuts.windows(2)) {
             // Texts are below 2^32 bytes.
             #[expect(clippy::cast_possible_truncation, reason = "see above")]
             scratch.push(out, (id, (range[1] - range[0]) as u32));
         }
+        if ids.is_empty() {
+            #[expect(clippy::cast_possible_truncation, reason = "texts are below 2^32 bytes")]
+            scratch.drop_bytes(out, text.len() as u32);
+        }
         Ok(())
     }
+}
+
+/// The exact cuts, where the tokens' bytes are the text.
+fn cuts_by_bytes(ids: &[TokenId], text: &str, vocab: &Vocab) -> Option<Vec<usize>> {
+    let mut cuts = vec![0];
+    let mut at = 0;
+    for &id in ids {
+        let bytes = vocab.bytes(id)?;
+        if !text.as_bytes()[at..].starts_with(bytes) {
+            return None;
+        }
+        at += bytes.len();
+        cuts.push(at);
+    }
+    (at == text.len()).then_some(cuts)
+}
+
+/// Cuts from the reference's places: each token reaches to the start of the next, so that nothing
+/// is left between them. Tokens that share a character (byte fallback) get one byte of it each.
+fn cuts_by_offsets(encoding: &tokenizers::Encoding, text: &str) -> Vec<usize> {
+    let offsets = encoding.get_offsets();
+    let mut cuts = Vec::with_capacity(offsets.len() + 1);
+    let mut last = 0;
+    cuts.push(last);
+    for pair in offsets.windows(2) {
+        let (start, end) = pair[1];
+        let cut = if pair[0] == pair[1] { (last + 1).min(end) } else { start };
+        last = cut.clamp(last, text.len());
+        cuts.push(last);
+    }
+    cuts.push(text.len());
+    cuts
 }

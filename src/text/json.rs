@@ -8,12 +8,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::byte_level::Alphabet;
-use super::encoder::{Encoder, Reference, UnicodeForm};
-use super::fingerprint::{Settings, fingerprint};
+use super::encoder::UnicodeForm;
+use super::json_reference;
 use super::load::{self, Description, MAX_VOCAB};
 use super::split::PreTokenizer;
-use super::tokenizer::{Extras, Parts, Tokenizer, complete_eos};
+use super::tokenizer::{Extras, Tokenizer, complete_eos};
 use super::vocab::{Slot, Vocab};
 use crate::error::{Error, Result};
 use crate::format::{Map, wrong_file};
@@ -68,7 +67,7 @@ pub(super) fn open(path: &Path) -> Result<Tokenizer> {
     from_bytes(&map, path, siblings)
 }
 
-fn damaged(origin: &Path, problem: String) -> Error {
+pub(super) fn damaged(origin: &Path, problem: String) -> Error {
     Error::file(origin, None, problem, "fetch the model's tokenizer.json again")
 }
 
@@ -158,7 +157,7 @@ pub(super) fn from_bytes(bytes: &[u8], origin: &Path, siblings: Siblings) -> Res
             origin,
         );
     }
-    reference(root, kind, &tokens, extras, origin)
+    json_reference::load(root, kind, &tokens, extras, origin)
 }
 
 /// `Vec<T>` out of a JSON value without copying it first.
@@ -172,7 +171,7 @@ impl<T: serde::de::DeserializeOwned> DeserializeFrom for Vec<T> {
     }
 }
 
-fn flag(object: &Value, name: &str) -> bool {
+pub(super) fn flag(object: &Value, name: &str) -> bool {
     object.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
@@ -238,12 +237,12 @@ fn vocabulary(model: &Value, kind: &str, origin: &Path) -> Result<Vec<(Slot, Str
 }
 
 /// The byte of a byte-fallback token, for example 10 for `<0x0A>`.
-fn byte_token(piece: &str) -> Option<u8> {
+pub(super) fn byte_token(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }
 
-fn merges(model: &Value, origin: &Path) -> Result<Vec<(String, String)>> {
+pub(super) fn merges(model: &Value, origin: &Path) -> Result<Vec<(String, String)>> {
     let list = model.get("merges").and_then(Value::as_array);
     let list = list.ok_or_else(|| damaged(origin, "model.merges is missing".to_owned()))?;
     list.iter()
@@ -385,144 +384,5 @@ fn first_special(processor: &Value) -> Option<&str> {
         "TemplateProcessing" => processor["single"][0]["SpecialToken"]["id"].as_str(),
         "Sequence" => processor["processors"].as_array()?.iter().find_map(first_special),
         _ => None,
-    }
-}
-
-/// How ids become bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Decoding {
-    ByteLevel,
-    SentencePiece,
-}
-
-/// Whether a decoder, or a part of it, passes a test.
-fn any_part(decoder: &Value, test: &dyn Fn(&Value) -> bool) -> bool {
-    test(decoder)
-        || decoder["decoders"]
-            .as_array()
-            .is_some_and(|parts| parts.iter().any(|part| any_part(part, test)))
-}
-
-/// Any other tokenizer, through the reference crate.
-fn reference(
-    mut root: Value,
-    kind: &str,
-    tokens: &[(Slot, String)],
-    extras: Extras,
-    origin: &Path,
-) -> Result<Tokenizer> {
-    let decoder = root.get("decoder").cloned().unwrap_or(Value::Null);
-    let has = |wanted: &'static str| any_part(&decoder, &|part| part["type"] == wanted);
-    let decoding = if has("ByteLevel") {
-        Decoding::ByteLevel
-    } else if has("ByteFallback") || has("Metaspace") || has("Replace") {
-        Decoding::SentencePiece
-    } else {
-        return Err(Error::Unsupported {
-            what: "decoder",
-            found: format!("{} in {}", decoder["type"], origin.display()),
-            supported: "ByteLevel, Metaspace, ByteFallback".to_owned(),
-        });
-    };
-    let strip_leading_space = decoding == Decoding::SentencePiece
-        && any_part(&decoder, &|part| {
-            (part["type"] == "Strip" && part["content"] == " " && part["start"] != 0)
-                || (part["type"] == "Metaspace"
-                    && part["prepend_scheme"] != "never"
-                    && part["add_prefix_space"] != false)
-        });
-
-    let alphabet = Alphabet::new();
-    let mut vocab = Vocab::default();
-    for (slot, piece) in tokens {
-        let bytes = match (slot, decoding) {
-            (Slot::Byte, _) => byte_token(piece).map(|byte| vec![byte]),
-            (Slot::Normal, Decoding::ByteLevel) => alphabet.bytes(piece),
-            (Slot::Normal, Decoding::SentencePiece) => {
-                Some(piece.replace('\u{2581}', " ").into_bytes())
-            }
-            _ => None,
-        };
-        vocab.push(*slot, piece, bytes.as_deref().unwrap_or(piece.as_bytes()));
-    }
-
-    let model = &root["model"];
-    let pairs = if kind == "BPE" {
-        let ids = vocab.by_piece();
-        merges(model, origin)?
-            .iter()
-            .map(|(left, right)| {
-                let id = |piece: &String| ids.get(piece.as_str()).copied();
-                id(left).zip(id(right)).ok_or_else(|| {
-                    damaged(origin, format!("merge {left:?} {right:?} uses what is no token"))
-                })
-            })
-            .collect::<Result<Vec<_>>>()?
-    } else {
-        Vec::new()
-    };
-    // Everything of the model beside the merges, scores included, decides about ids.
-    let mut further = model.clone();
-    if let Some(object) = further.as_object_mut() {
-        object.remove("merges");
-        if kind == "BPE" {
-            object.remove("vocab");
-        }
-        object.sort_keys();
-    }
-    let sorted = |name: &str| {
-        let mut value = root.get(name).cloned().unwrap_or(Value::Null);
-        value.sort_all_objects();
-        value.to_string()
-    };
-    further.sort_all_objects();
-    let settings = Settings {
-        model: &kind.to_lowercase(),
-        pre_tokenizer: &sorted("pre_tokenizer"),
-        normalizer: &sorted("normalizer"),
-        further: &further.to_string(),
-        prefix_space: false,
-        ignore_merges: flag(model, "ignore_merges"),
-    };
-    let fingerprint = fingerprint(&settings, &vocab, &pairs);
-
-    // Literal tokens are found by us, so that text never matches a control token; and what
-    // changes ids after encoding is switched off.
-    hide_control(&mut root["model"], &vocab);
-    if let Some(object) = root.as_object_mut() {
-        object.insert("added_tokens".to_owned(), Value::Array(Vec::new()));
-        for name in ["post_processor", "truncation", "padding"] {
-            object.insert(name.to_owned(), Value::Null);
-        }
-    }
-    let tokenizer = tokenizers::Tokenizer::from_bytes(root.to_string())
-        .map_err(|e| damaged(origin, format!("the reference tokenizer refuses it: {e}")))?;
-    let encoder = Encoder::Reference(Box::new(Reference { tokenizer }));
-    let parts = Parts { vocab, encoder, fingerprint, strip_leading_space, extras };
-    Ok(Tokenizer::assemble(parts, origin))
-}
-
-/// Renames the control tokens inside a model to strings that no text of a user contains, so that
-/// their spelling in a text is never taken for them.
-fn hide_control(model: &mut Value, vocab: &Vocab) {
-    // Noncharacters are never exchanged between programs; the id makes the name unique.
-    let hidden = |id: TokenId| format!("\u{fdd0}\u{fdd1}{id}");
-    for (piece, id) in vocab.of(Slot::Control) {
-        match &mut model["vocab"] {
-            Value::Array(list) => {
-                if let Some(entry) = list.get_mut(id as usize) {
-                    entry[0] = Value::String(hidden(id));
-                }
-            }
-            Value::Object(map) => {
-                if let Some(number) = map.swap_remove(piece) {
-                    map.insert(hidden(id), number);
-                }
-            }
-            _ => {}
-        }
-        if model["unk_token"] == piece {
-            model["unk_token"] = Value::String(hidden(id));
-        }
     }
 }

@@ -16,6 +16,7 @@ mod encoder;
 mod fingerprint;
 mod gguf;
 mod json;
+mod json_reference;
 mod load;
 mod normalize;
 mod split;

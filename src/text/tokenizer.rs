@@ -188,7 +188,7 @@ impl Tokenizer {
         for part in self.added.split(text) {
             match part {
                 Part::Text(text) => {
-                    self.encoder.encode(text, &self.origin, &mut scratch, &mut out)?;
+                    self.encoder.encode(text, &self.vocab, &self.origin, &mut scratch, &mut out)?;
                 }
                 // Texts are below 2^32 bytes.
                 #[expect(clippy::cast_possible_truncation, reason = "see above")]

@@ -125,8 +125,8 @@ fn t02_a_role_cannot_write_control_tokens() {
 #[test]
 fn one_bos_whether_the_template_writes_it_or_not() {
     let root = crate::fixtures::json_with(
-        crate::fixtures::pre_tokenizer_json("smollm"),
-        serde_json::Value::Null,
+        &crate::fixtures::pre_tokenizer_json("smollm"),
+        &serde_json::Value::Null,
         false,
     );
     let folder = tempfile::tempdir().unwrap();

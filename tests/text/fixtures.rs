@@ -16,7 +16,7 @@ pub(crate) fn smollm2() -> &'static Tokenizer {
 
 /// The vocabulary of the default model in the form of a `tokenizer.json`, with the parts that
 /// differ between model families left to the caller.
-pub(crate) fn json_with(pre_tokenizer: Value, normalizer: Value, ignore_merges: bool) -> Value {
+pub(crate) fn json_with(pre_tokenizer: &Value, normalizer: &Value, ignore_merges: bool) -> Value {
     let gguf = Gguf::open(default_model()).unwrap();
     let texts = |key: &str| -> Vec<String> {
         gguf.strings(key)
@@ -102,7 +102,7 @@ pub(crate) fn pair(name: &'static str) -> Arc<Pair> {
     let (_, slot) = PAIRS.iter().find(|(known, _)| *known == name).unwrap();
     slot.get_or_init(|| {
         let normalizer = if name == "qwen2" { json!({ "type": "NFC" }) } else { Value::Null };
-        let mut root = json_with(pre_tokenizer_json(name), normalizer, name == "llama-bpe");
+        let mut root = json_with(&pre_tokenizer_json(name), &normalizer, name == "llama-bpe");
         let ours = Tokenizer::from_json_bytes(root.to_string().as_bytes(), name).unwrap();
         // Our contract takes the text of control tokens for plain text, so the reference gets none.
         root["added_tokens"] = json!([]);

@@ -182,7 +182,11 @@ fn both_file_forms_give_one_tokenizer_for_every_family() {
         let one_by_one = matches!(pre, PreTokenizer::Smollm | PreTokenizer::Qwen2);
         assert_eq!(digits.len(), if one_by_one { 2 } else { 1 }, "{pre:?}");
     }
-    assert_eq!(open(&builder("llama-bpe")).unwrap().add_bos(), Bos::Omit);
+    // Llama 3 files from before the key existed want a BOS.
+    assert_eq!(open(&builder("llama-bpe")).unwrap().add_bos(), Bos::Add);
+    let without = builder("llama-bpe").bool("tokenizer.ggml.add_bos_token", false);
+    assert_eq!(open(&without).unwrap().add_bos(), Bos::Omit);
+    assert_eq!(open(&builder("smollm")).unwrap().add_bos(), Bos::Omit);
 }
 
 #[test]
@@ -230,7 +234,7 @@ fn bytes_without_a_token_belong_to_a_neighbour() {
 
 #[test]
 fn another_expression_goes_through_the_reference_crate() {
-    let mut root = json_with(pre_tokenizer_json("llama-bpe"), Value::Null, false);
+    let mut root = json_with(&pre_tokenizer_json("llama-bpe"), &Value::Null, false);
     // Two digits at a time: no family we know by name.
     root["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] =
         json!(r" ?\p{L}+|\p{N}{1,2}|[^\s\p{L}\p{N}]+|\s+");

@@ -72,7 +72,7 @@ fn t10_time_is_linear_and_no_worse_than_the_reference() {
             let one = time(|| drop(smollm2().encode(half).unwrap()));
             let two = time(|| drop(smollm2().encode(text).unwrap()));
             println!("T10 {name}: {one:?} for 1 MB, {two:?} for 2 MB; reference {reference:?}");
-            let noise = Duration::from_millis(10);
+            let noise = Duration::from_millis(40);
             one <= 2 * reference + noise && two <= one.mul_f64(2.5) + noise
         });
         assert!(good, "{name}: the printed times grow too fast");

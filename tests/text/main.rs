@@ -1,4 +1,5 @@
 //! Model files and tokenizers, through the public interface.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -46,7 +46,7 @@ fn a_file_reads_back() {
 
 #[test]
 fn the_small_models_open_as_folders() {
-    for (family, dtype) in [("llama", None::<Dtype>), ("qwen3", None)] {
+    for family in ["llama", "llama3-rope", "mistral", "qwen2", "qwen3"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/models").join(family);
         let checkpoint = Checkpoint::open(&folder).unwrap();
         assert!(checkpoint.names().len() > 5);
@@ -58,7 +58,6 @@ fn the_small_models_open_as_folders() {
             );
         }
         assert!(checkpoint.tensor("model.embed_tokens.weight").is_some());
-        assert_eq!(dtype, None);
     }
 }
 
@@ -152,7 +151,7 @@ fn shards_open_through_their_index_and_stay_in_the_folder() {
         (r#"{"a":""}"#, "not a plain file name"),
         (r#"{"a":"model-2.safetensors"}"#, "tensor a is not in the shard"),
         (r#"{"a":"model-3.safetensors"}"#, "model-3.safetensors"),
-        (r#"[1]"#, "not a checkpoint index"),
+        ("[1]", "not a checkpoint index"),
     ] {
         let message = index(map).unwrap_err().to_string();
         assert!(message.contains(expected), "{map}: {message}");
