@@ -22,8 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let scheme = SchemeParameters::default();
     let identity = KeyIdentity { id: "example".to_owned(), fingerprint: key.fingerprint() };
-    let profile =
-        Profile::new(scheme, scheme.default_context(), identify(&tokenizer), identity)?;
+    let profile = Profile::new(scheme, scheme.default_context(), identify(&tokenizer), identity)?;
     let detector = Detector::new(tokenizer, profile, &key, DetectOptions::default())?;
 
     let report = detector.bytes(Path::new(file), &std::fs::read(file)?, None, &[], None)?;

@@ -30,8 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let key = Key::read(key.as_ref())?;
     let scheme = SchemeParameters::default();
     let identity = KeyIdentity { id: "example".to_owned(), fingerprint: key.fingerprint() };
-    let profile =
-        Profile::new(scheme, scheme.default_context(), identify(&tokenizer), identity)?;
+    let profile = Profile::new(scheme, scheme.default_context(), identify(&tokenizer), identity)?;
     let marker = Marker::new(build(&profile, &key).into(), *profile.context());
 
     // The chain: every other processor, the mark last.
@@ -51,11 +50,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stop: Vec::new(),
         end_ids,
     };
-    let texts = Session::new(&model, &tokenizer)
-        .run(vec![request], |_, text| -> Result<(), Box<dyn std::error::Error>> {
+    let texts = Session::new(&model, &tokenizer).run(
+        vec![request],
+        |_, text| -> Result<(), Box<dyn std::error::Error>> {
             print!("{text}");
             Ok(())
-        })?;
+        },
+    )?;
     eprintln!("\n{} tokens, finish reason {}", texts[0].ids.len(), texts[0].finish.reason());
     Ok(())
 }

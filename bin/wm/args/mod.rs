@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use detect::DetectArgs;
-pub(crate) use generate::{
-    DemoArgs, EvalArgs, EvalCommand, EvalQuickArgs, GenerateArgs, ModelSource,
-};
+pub(crate) use generate::{DemoArgs, EvalArgs, EvalCommand, GenerateArgs};
+#[cfg(feature = "engine")]
+pub(crate) use generate::{EvalQuickArgs, ModelSource};
 pub(crate) use inspect::{
     ChainArgs, GreenListArgs, InspectArgs, InspectCommand, ModelArgs, TokensArgs,
 };

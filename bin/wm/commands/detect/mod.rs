@@ -21,6 +21,7 @@ use crate::resolve::{
 };
 use inputs::Input;
 
+#[cfg(feature = "engine")]
 pub(crate) use render::first_line;
 
 /// What the whole run shares.

@@ -27,7 +27,8 @@ struct ModelView {
 
 #[derive(Serialize)]
 struct Position {
-    position: usize,
+    #[serde(rename = "position")]
+    index: usize,
     id: TokenId,
     argmax: TokenId,
     logsumexp: f64,
@@ -83,7 +84,7 @@ fn look(model: &Model, ids: &[TokenId], args: &ModelArgs) -> Result<(Vec<Positio
         let Some(distribution) = Distribution::of(row) else { continue };
         let logprob = |next: &TokenId| f64::from(row[*next as usize]) - distribution.logsumexp;
         positions.push(Position {
-            position,
+            index: position,
             id,
             argmax: distribution.argmax,
             logsumexp: distribution.logsumexp,
@@ -113,7 +114,7 @@ fn print(report: &ModelView) -> Result<()> {
         let next = row.logprob_of_next.map_or_else(String::new, |value| format!("{value:>15.4}"));
         output::line(&format!(
             "{:>8} {:>7} {:>7} {:>10.4} {:>9.4}  {next}",
-            row.position, row.id, row.argmax, row.logsumexp, row.entropy_nats
+            row.index, row.id, row.argmax, row.logsumexp, row.entropy_nats
         ))?;
     }
     if let Some(greedy) = &report.greedy {
