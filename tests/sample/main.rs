@@ -3,5 +3,8 @@
 
 #![expect(clippy::float_cmp, reason = "infinities, bits that must agree and values that are exact")]
 
+mod literature;
+mod samplers;
+mod support;
 mod uniform;
 mod vectors;
