@@ -3,7 +3,10 @@
 
 #![expect(clippy::float_cmp, reason = "infinities, bits that must agree and values that are exact")]
 
+mod cases;
+mod draw;
 mod literature;
+mod math;
 mod samplers;
 mod support;
 mod uniform;
