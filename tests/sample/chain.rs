@@ -316,7 +316,7 @@ fn a_scratch_serves_chains_of_any_size() {
         let logits = crate::support::logits(1, vocab);
         let chain = chain(options(request), vocab);
         let history = History::new(&[]);
-        let mut run = |scratch: &mut Scratch| {
+        let run = |scratch: &mut Scratch| {
             chain.trace(&logits, &history, Step::KEEP, draw(3), scratch).expect("a token")
         };
         assert_eq!(run(&mut scratch), run(&mut Scratch::new()));

@@ -34,7 +34,7 @@ pub(crate) fn all_members() -> Value {
     })
 }
 
-fn with(base: &Value, changes: Value) -> SamplingOptions {
+fn with(base: &Value, changes: &Value) -> SamplingOptions {
     let mut merged = base.clone();
     for (name, value) in changes.as_object().expect("an object") {
         merged[name] = value.clone();
@@ -159,14 +159,14 @@ fn golden_bits_of_every_preset_with_every_member_on() {
     let (mut out, mut acted) = (String::new(), BTreeSet::new());
     for preset in Preset::ALL {
         for (mark, step) in steps() {
-            let options = with(&all_members(), json!({ "order": preset.name() }));
+            let options = with(&all_members(), &json!({ "order": preset.name() }));
             run(&format!("{} {mark}", preset.name()), &options, &step, &mut out, &mut acted);
         }
         for mode in [1, 2] {
             let mirostat = json!({ "mode": mode, "tau": 3, "eta": 0.3 });
             let changes = json!({ "order": preset.name(), "mirostat": mirostat });
             let name = format!("{} mirostat {mode}", preset.name());
-            run(&name, &with(&all_members(), changes), &Step::KEEP, &mut out, &mut acted);
+            run(&name, &with(&all_members(), &changes), &Step::KEEP, &mut out, &mut acted);
         }
     }
     // A member whose value never binds would not be held by these bits.

@@ -95,10 +95,8 @@ fn edit(member: &str, inputs: &Inputs<'_>, order: &Order, left: &mut Logits) {
                 }
             }
         }
-        "min_tokens" => {
-            if inputs.generated.len() < options.min_tokens.unwrap_or(0) {
-                inputs.end_ids.iter().for_each(|&id| change(id, &banned));
-            }
+        "min_tokens" if inputs.generated.len() < options.min_tokens.unwrap_or(0) => {
+            inputs.end_ids.iter().for_each(|&id| change(id, &banned));
         }
         "repetition" => {
             let penalty = options.repetition_penalty.unwrap_or(1.0);
@@ -134,7 +132,9 @@ fn edit(member: &str, inputs: &Inputs<'_>, order: &Order, left: &mut Logits) {
         }
         "temperature" => {
             let temperature = options.temperature.unwrap_or(1.0);
-            left.iter_mut().for_each(|entry| entry.1 /= temperature);
+            for entry in left.iter_mut() {
+                entry.1 /= temperature;
+            }
         }
         _ => {}
     }

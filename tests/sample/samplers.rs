@@ -41,7 +41,7 @@ fn field(processor: &str) -> &str {
 }
 
 struct Case<'a> {
-    case: &'a Value,
+    json: &'a Value,
     logits: Vec<f32>,
     context: Vec<TokenId>,
 }
@@ -53,15 +53,15 @@ impl Case<'_> {
 
     fn options(&self) -> Value {
         let mut options = json!({});
-        if let Some(chain) = self.case["chain"].as_array() {
+        if let Some(chain) = self.json["chain"].as_array() {
             for link in chain {
                 options[field(link[0].as_str().expect("a name"))] = link[1].clone();
             }
         } else {
-            let processor = self.case["processor"].as_str().expect("a processor");
-            options[field(processor)] = self.case["value"].clone();
+            let processor = self.json["processor"].as_str().expect("a processor");
+            options[field(processor)] = self.json["value"].clone();
         }
-        if let Some(least) = self.case.get("min_tokens_to_keep") {
+        if let Some(least) = self.json.get("min_tokens_to_keep") {
             options["min_tokens_to_keep"] = least.clone();
         }
         options
@@ -90,8 +90,8 @@ fn every_case_of_transformers() {
         let set = case["set"].as_str().expect("set");
         let logits = case.get("logits").unwrap_or(&file["logit_sets"][set]);
         let context = file["contexts"].get(set).map(ids).unwrap_or_default();
-        let case = Case { case, logits: numbers(logits), context };
-        if case.case["margin"].as_f64().is_some_and(|margin| margin < BOUNDARY) {
+        let case = Case { json: case, logits: numbers(logits), context };
+        if case.json["margin"].as_f64().is_some_and(|margin| margin < BOUNDARY) {
             at_boundary += 1;
             continue;
         }
@@ -102,13 +102,13 @@ fn every_case_of_transformers() {
 }
 
 fn check(case: &Case<'_>) {
-    let context = || format!("{}", case.case);
-    if case.case["then_watermark"].is_object() {
+    let context = || format!("{}", case.json);
+    if case.json["then_watermark"].is_object() {
         return check_marked(case);
     }
     let trace = case.run(case.options(), Step::KEEP);
     let scores = case.scores(&trace);
-    if let Some(out) = case.case.get("out") {
+    if let Some(out) = case.json.get("out") {
         for (id, (&found, expected)) in scores.iter().zip(numbers(out)).enumerate() {
             assert!(same(found, expected), "id {id}: {found} for {expected}: {}", context());
         }
@@ -119,13 +119,13 @@ fn check(case: &Case<'_>) {
         .filter(|(_, score)| **score > f32::NEG_INFINITY)
         .map(|(id, _)| id)
         .collect();
-    let expected = ids(&case.case["kept"]);
-    if case.case["processor"] == "top_k" && kept != expected {
+    let expected = ids(&case.json["kept"]);
+    if case.json["processor"] == "top_k" && kept != expected {
         // transformers keeps every tie of the k-th; this chain keeps exactly k.
         return check_ties(case, &kept, &expected);
     }
     assert_eq!(kept, expected, "{}", context());
-    if let Some(values) = case.case.get("kept_scores") {
+    if let Some(values) = case.json.get("kept_scores") {
         for (&id, expected) in kept.iter().zip(numbers(values)) {
             let found = scores[id as usize];
             assert!(same(found, expected), "id {id}: {found} for {expected}: {}", context());
@@ -135,24 +135,24 @@ fn check(case: &Case<'_>) {
 
 /// Exactly k, and those the reference keeps beyond are ties of the last with larger ids.
 fn check_ties(case: &Case<'_>, kept: &[TokenId], expected: &[TokenId]) {
-    let k = usize::try_from(case.case["value"].as_u64().expect("k")).expect("k");
-    assert_eq!(kept.len(), k, "{}", case.case);
+    let k = usize::try_from(case.json["value"].as_u64().expect("k")).expect("k");
+    assert_eq!(kept.len(), k, "{}", case.json);
     let logit = |id: &TokenId| case.logits[*id as usize];
     let lowest = kept.iter().map(logit).fold(f32::INFINITY, f32::min);
     let last = kept.iter().filter(|id| logit(id) == lowest).max().expect("a lowest");
     for id in expected.iter().filter(|id| !kept.contains(id)) {
-        assert!(logit(id) == lowest && id > last, "{}", case.case);
+        assert!(logit(id) == lowest && id > last, "{}", case.json);
     }
-    assert!(kept.iter().all(|id| expected.contains(id)), "{}", case.case);
+    assert!(kept.iter().all(|id| expected.contains(id)), "{}", case.json);
 }
 
 /// The mark adds its delta to the green survivors and changes nothing else. Which are green is a
 /// matter of that system's generator; here they are read off the expected scores.
 fn check_marked(case: &Case<'_>) {
     let plain = case.scores(&case.run(case.options(), Step::KEEP));
-    let kept = ids(&case.case["kept"]);
-    let expected = numbers(&case.case["kept_scores"]);
-    let delta = number(&case.case["then_watermark"]["bias"]);
+    let kept = ids(&case.json["kept"]);
+    let expected = numbers(&case.json["kept_scores"]);
+    let delta = number(&case.json["then_watermark"]["bias"]);
     let green: Vec<TokenId> = kept
         .iter()
         .zip(&expected)
@@ -168,7 +168,7 @@ fn check_marked(case: &Case<'_>) {
     let last = trace.stages.last().expect("the watermark");
     assert_eq!((last.processor, &last.kept), ("watermark", &kept));
     for (found, expected) in last.logits.iter().zip(expected) {
-        assert!(same(*found, expected), "{}", case.case);
+        assert!(same(*found, expected), "{}", case.json);
     }
 }
 
