@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::byte_level::Alphabet;
-use super::encoder::{Encoder, Reference};
+use super::encoder::{Encoder, Reference, contained};
 use super::fingerprint::{Settings, fingerprint};
 use super::json::{byte_token, damaged, flag, merges};
 use super::tokenizer::{Extras, Parts, Tokenizer};
@@ -75,14 +75,25 @@ pub(super) fn load(
     }
 
     let model = &root["model"];
+    if model["continuing_subword_prefix"].as_str().is_some_and(|prefix| !prefix.is_empty()) {
+        return Err(Error::Unsupported {
+            what: "model setting",
+            found: format!("continuing_subword_prefix in {}", origin.display()),
+            supported: "BPE and Unigram without it".to_owned(),
+        });
+    }
     let pairs = if kind == "BPE" {
         let ids = vocab.by_piece();
         merges(model, origin)?
             .iter()
             .map(|(left, right)| {
-                let id = |piece: &String| ids.get(piece.as_str()).copied();
-                id(left).zip(id(right)).ok_or_else(|| {
-                    damaged(origin, format!("merge {left:?} {right:?} uses what is no token"))
+                let id = |piece: &str| ids.get(piece).copied();
+                let result = id(&format!("{left}{right}"));
+                id(left).zip(id(right)).filter(|_| result.is_some()).ok_or_else(|| {
+                    damaged(
+                        origin,
+                        format!("merge {left:?} {right:?} uses or makes what is no token"),
+                    )
                 })
             })
             .collect::<Result<Vec<_>>>()?
@@ -123,7 +134,8 @@ pub(super) fn load(
             object.insert(name.to_owned(), Value::Null);
         }
     }
-    let tokenizer = tokenizers::Tokenizer::from_bytes(root.to_string())
+    let text = root.to_string();
+    let tokenizer = contained(|| tokenizers::Tokenizer::from_bytes(&text))
         .map_err(|e| damaged(origin, format!("the reference tokenizer refuses it: {e}")))?;
     let encoder = Encoder::Reference(Box::new(Reference { tokenizer }));
     let parts = Parts { vocab, encoder, fingerprint, strip_leading_space, extras };

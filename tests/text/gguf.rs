@@ -93,7 +93,7 @@ impl Builder {
         if self.data > 0 {
             file.resize(file.len().next_multiple_of(self.alignment), 0);
             // Data whose value tells its place.
-            file.extend((0..self.data).map(|i| (i % 251) as u8));
+            file.extend((0..=250u8).cycle().take(self.data));
         }
         file
     }

@@ -272,3 +272,17 @@ fn the_default_tokenizer_knows_its_tokens() {
     // Control tokens and ids outside the vocabulary add nothing to a text.
     assert_eq!(tokenizer.decode(&[1, 28120, 2, u32::MAX]), b"hello");
 }
+
+#[test]
+fn threads_share_one_tokenizer() {
+    fn shareable<T: Send + Sync>() {}
+    shareable::<Tokenizer>();
+    shareable::<greenmark::text::PromptTemplate>();
+    let text = "Ünïcödé 語 👩‍🚀 and 12 words, shared.".repeat(50);
+    let expected = ids(&text);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(ids(&text), expected));
+        }
+    });
+}

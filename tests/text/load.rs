@@ -4,6 +4,7 @@
 use greenmark::text::{Bos, PreTokenizer, Tokenizer};
 use greenmark::token::TokenKind;
 use greenmark::{Error, ErrorKind};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::fixtures::{json_with, pre_tokenizer_json};
@@ -341,6 +342,37 @@ fn a_unigram_vocabulary_never_gives_control_tokens() {
     assert_ne!(from_json(&other).unwrap().fingerprint(), tokenizer.fingerprint());
 }
 
+proptest! {
+    #[test]
+    fn damaged_files_are_answered_without_panic(
+        which in 0usize..3,
+        at in any::<proptest::sample::Index>(),
+        with in prop_oneof![
+            Just("null"), Just("[]"), Just("{}"), Just("-1"), Just("1e9"), Just("\"\""),
+            Just("true"), Just("x"), Just(""),
+        ],
+    ) {
+        let text = match which {
+            0 => small_json("llama-bpe").to_string(),
+            1 => small_json("smollm").to_string(),
+            _ => sentencepiece_json().to_string(),
+        };
+        // Some value of the file becomes another.
+        let starts: Vec<usize> =
+            text.match_indices([':', ',', '[']).map(|(at, _)| at + 1).collect();
+        let start = starts[at.index(starts.len())];
+        let end = text[start..].find([',', ']', '}']).map_or(text.len(), |end| start + end);
+        let damaged = format!("{}{with}{}", &text[..start], &text[end..]);
+        if let Ok(tokenizer) = Tokenizer::from_json_bytes(damaged.as_bytes(), "t.json")
+            && let Ok(pieces) = tokenizer.encode("hi ab12 <|end|></s> é")
+        {
+            let ids: Vec<u32> = pieces.iter().map(|piece| piece.id).collect();
+            prop_assert!(ids.iter().all(|&id| tokenizer.kind(id).is_some()));
+            let _ = tokenizer.decode(&ids);
+        }
+    }
+}
+
 #[test]
 fn files_that_are_no_tokenizer_are_named() {
     let refused = |text: &str| Tokenizer::from_json_bytes(text.as_bytes(), "t.json").unwrap_err();
@@ -351,6 +383,9 @@ fn files_that_are_no_tokenizer_are_named() {
     assert_says(&refused(r#"{"model":{"type":"BPE"}}"#), &["model.vocab"]);
     let id = r#"{"model":{"type":"BPE","vocab":{"a":99999999},"merges":[]}}"#;
     assert_says(&refused(id), &["99999999"]);
+    let makes = r#"{"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":["a b"]},
+        "pre_tokenizer":null,"decoder":{"type":"ByteLevel"}}"#;
+    assert_says(&refused(makes), &["\"a\" \"b\"", "no token"]);
     let twice = r#"{"model":{"type":"BPE","vocab":{"a":1,"b":1},"merges":[]}}"#;
     assert_says(&refused(twice), &["id 1 stands for \"a\" and \"b\""]);
 
