@@ -148,9 +148,12 @@ impl Candidates {
         self.before_add.clone_from(&self.logits);
         let mut added = 0;
         for ((&id, logit), &mass) in self.ids.iter().zip(&mut self.logits).zip(&self.masses) {
-            if *logit > f32::NEG_INFINITY && member(id) {
-                added += mass;
-                *logit = finite(*logit + delta);
+            // Membership is a coin flip that no processor predicts, so it is arithmetic and not a
+            // branch: a factor of 0 or 1. A banned token has mass 0.
+            let is_member = u8::from(member(id));
+            added += mass * u64::from(is_member);
+            if *logit > f32::NEG_INFINITY {
+                *logit = finite(*logit + delta * f32::from(is_member));
             }
         }
         if delta != 0.0 {

@@ -186,7 +186,7 @@ impl Chain {
     /// # Errors
     /// [`Error::NonFiniteLogits`] for NaN or positive infinity; [`Error::NoTokenAllowed`] naming
     /// the member that removed the last token; [`Error::Parameter`] for a scheme that needs a
-    /// draw under greedy decoding, or a wrong number of logits.
+    /// draw under greedy decoding, a bias that is not finite, or a wrong number of logits.
     pub fn step(
         &self,
         logits: &[f32],
@@ -258,6 +258,11 @@ impl Chain {
                 self.effective.parameters.temperature.unwrap_or_default(),
                 format!("{GREEDY_BELOW} or above with a scheme that marks through the draw"),
             ));
+        }
+        if let Action::Bias { delta, .. } = step.action
+            && !delta.is_finite()
+        {
+            return Err(Error::parameter("delta", delta, "a finite number"));
         }
         candidates.load(logits, draw.step)?;
         if candidates.live() == 0 {

@@ -17,14 +17,14 @@
 //!
 //! Error of a probability: rounding to the grid contributes at most 2^-44 per candidate, so at
 //! most 2^-24 = 6e-8 to a sum of 2^20 of them and below 3e-9 for a vocabulary of 50,000; the
-//! exponential itself is exact to 1e-15. Both are below the tolerance of 1e-7 that the
+//! exponential itself is good to 3e-15. Both are below the tolerance of 1e-7 that the
 //! truncation members grant.
 //!
 //! Not here: the exponential variate of the draw, which schemes need too (`prf`).
 
 pub use crate::prf::ln;
 
-use std::f64::consts::LOG2_E;
+use std::f64::consts::{LN_2, LOG2_E};
 
 /// The mass of the best candidate: 2^43.
 pub const MASS_ONE: u64 = 1 << 43;
@@ -141,10 +141,22 @@ pub fn powi(base: f64, exponent: u32) -> f64 {
 #[must_use]
 #[inline]
 pub fn mass(difference: f32) -> u64 {
-    let (value, shifted) = reduce(bounded(difference));
-    // value * 2^k * 2^43 is normal: 2^-45 * 2^43 at least. The exponent field is shifted by k
+    // This runs for every logit of every step, so it takes a shorter way than `exp`: with
+    // s = r / 8, |s| <= 0.0434, a polynomial of degree 7 and three squarings. The relative error
+    // stays below 3e-15: at most 0.03 units of the grid.
+    let difference = bounded(difference);
+    let shifted = difference * LOG2_E + ROUND_F64;
+    let s = (difference - (shifted - ROUND_F64) * LN_2) * 0.125;
+    let square = s * s;
+    let high = (1.0 / 24.0 + s * (1.0 / 120.0)) + square * (1.0 / 720.0 + s * (1.0 / 5_040.0));
+    let root = (1.0 + s) + square * ((0.5 + s * (1.0 / 6.0)) + square * high);
+    let fourth = (root * root) * (root * root);
+    let value = fourth * fourth;
+    // value * 2^k * 2^43 is normal: 2^-46 * 2^43 at least. The exponent field is shifted by k
     // (low bits of the rounding sum) and by 43.
-    let scaled = f64::from_bits(value.to_bits().wrapping_add(shifted << 52).wrapping_add(43 << 52));
+    let scaled = f64::from_bits(
+        value.to_bits().wrapping_add(shifted.to_bits() << 52).wrapping_add(43 << 52),
+    );
     (scaled + ROUND_UNSIGNED).to_bits() & LOW_52
 }
 

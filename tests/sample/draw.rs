@@ -161,6 +161,18 @@ fn a_bias_evaluates_membership_at_the_tokens_own_word() {
 }
 
 #[test]
+fn a_bias_that_is_no_number_is_refused() {
+    for delta in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let membership = Membership::Set(Arc::new(TokenSet::empty(2)));
+        let action = Action::Bias { membership, delta, scope: Scope::Survivors };
+        let step = Step { gate: Gate::Always, action };
+        let chain = chain(SamplingOptions::default(), 2);
+        let found = chain.step(&[0.0; 2], &History::new(&[]), step, draw(0), &mut Scratch::new());
+        assert!(matches!(found, Err(Error::Parameter { name: "delta", .. })), "{delta}");
+    }
+}
+
+#[test]
 fn a_bias_can_be_bound_to_the_best() {
     let membership = Membership::Set(Arc::new(TokenSet::from_ids(6, 0..6).expect("ids")));
     let action = Action::Bias { membership, delta: 1.0, scope: Scope::TopByScore(3) };

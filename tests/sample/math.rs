@@ -65,7 +65,7 @@ fn masses_are_the_rounded_weights() {
             let exact = f64::from(difference).exp() * one;
             let found = mass(difference) as f64;
             // Half a unit of the grid and the error of exp.
-            assert!((found - exact).abs() <= 0.5 + exact * 5e-16, "{difference}: {found} {exact}");
+            assert!((found - exact).abs() <= 0.5 + exact * 3e-15, "{difference}: {found} {exact}");
             let surprisal = surprisal_mass(difference, mass(difference)) as f64;
             let exact = found * -f64::from(difference);
             assert!((surprisal - exact).abs() <= 0.5 + exact * 1e-15, "{difference}");

@@ -9,6 +9,7 @@
 
 use super::{Active, Kind, Member, Setup};
 use crate::error::Result;
+use crate::prf::ChaCha8Sweep;
 use crate::sample::candidates::Candidates;
 use crate::scheme::{Action, Gate, Membership, Scope, Step, Uniforms};
 use crate::token::{TokenId, TokenSet};
@@ -69,27 +70,43 @@ fn bias(
     scope: Scope,
     never_marked: &TokenSet,
 ) -> u64 {
-    let mut green = members(membership, candidates);
-    let mut markable = |id| !never_marked.contains(id) && green(id);
+    let mut green = Green::new(membership, candidates);
+    let mut markable = |id| green.contains(id) & !never_marked.contains(id);
     match scope {
         Scope::TopByScore(count) if count < candidates.live() => {
             let best = candidates.best_ids(count);
-            candidates.add(delta, |id| best.binary_search(&id).is_ok() && markable(id))
+            candidates.add(delta, |id| markable(id) && best.binary_search(&id).is_ok())
         }
         Scope::TopByScore(_) | Scope::Survivors => candidates.add(delta, markable),
     }
 }
 
-/// The membership test, for ids in ascending order; a sweep where most ids are asked for.
-fn members(membership: Membership, candidates: &Candidates) -> Box<dyn FnMut(TokenId) -> bool> {
-    match membership {
-        Membership::ChaCha8 { stream, threshold }
-            if candidates.live() >= candidates.span() / SWEEP_ABOVE =>
-        {
-            let mut sweep = stream.sweep();
-            Box::new(move |id| sweep.word(u64::from(id)) < threshold)
+/// The membership test, for ids in ascending order.
+enum Green {
+    /// Several blocks at once, where most ids are asked for.
+    Sweep(Box<ChaCha8Sweep>, u32),
+    /// One id at a time.
+    Single(Membership),
+}
+
+impl Green {
+    fn new(membership: Membership, candidates: &Candidates) -> Self {
+        match membership {
+            Membership::ChaCha8 { stream, threshold }
+                if candidates.live() >= candidates.span() / SWEEP_ABOVE =>
+            {
+                Self::Sweep(Box::new(stream.sweep()), threshold)
+            }
+            other => Self::Single(other),
         }
-        mut other => Box::new(move |id| other.contains(id)),
+    }
+
+    #[inline]
+    fn contains(&mut self, id: TokenId) -> bool {
+        match self {
+            Self::Sweep(sweep, threshold) => sweep.word(u64::from(id)) < *threshold,
+            Self::Single(membership) => membership.contains(id),
+        }
     }
 }
 
