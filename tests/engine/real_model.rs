@@ -40,11 +40,8 @@ fn log_probabilities_and_entropies_are_those_of_transformers() {
         let entropies = floats(&case["entropy_nats"]);
         for (position, row) in rows.iter().enumerate() {
             let total = logsumexp(row);
-            let found: f64 = row
-                .iter()
-                .map(|&v| f64::from(v) - total)
-                .map(|log_p| -log_p.exp() * log_p)
-                .sum();
+            let found: f64 =
+                row.iter().map(|&v| f64::from(v) - total).map(|log_p| -log_p.exp() * log_p).sum();
             entropy += (found - entropies[position]).abs();
             count += 1.0;
             if let Some(expected) = next.get(position) {
@@ -64,8 +61,8 @@ fn log_probabilities_and_entropies_are_those_of_transformers() {
         log_probability / count,
         entropy / count
     );
-    assert!(log_probability / count <= 0.05, "{}", log_probability / count);
-    assert!(entropy / count <= 0.05, "{}", entropy / count);
+    assert!(log_probability / count <= 0.002, "{}", log_probability / count);
+    assert!(entropy / count <= 0.002, "{}", entropy / count);
 }
 
 #[test]
@@ -83,10 +80,9 @@ fn logits_are_close_to_those_of_candle_transformers() {
     let other: Vec<f32> =
         other.forward(&input, 0).unwrap().flatten_all().unwrap().to_vec1().unwrap();
     let own = every(&MODEL, &tokens).pop().unwrap();
-    let mean: f32 =
-        own.iter().zip(&other).map(|(a, b)| (a - b).abs()).sum::<f32>() / 49152.0;
+    let mean: f32 = own.iter().zip(&other).map(|(a, b)| (a - b).abs()).sum::<f32>() / 49152.0;
     println!("mean absolute difference of logits: {mean:.4}");
-    // Both round activations to 8 bits; the logits spread over tens.
+    // candle rounds activations to 8 bits; the logits spread over tens.
     assert!(mean < 0.15, "{mean}");
     assert_eq!(argmax(&own), argmax(&other));
 }
@@ -137,14 +133,22 @@ fn bits_do_not_depend_on_batch_threads_cuts_or_instructions() {
 
 #[test]
 fn s28_positions_beyond_4096_work_up_to_the_context_and_not_beyond() {
-    // 4200 times ` a`, then across 4096 and to the end of the context in a few long passes.
+    // A text over and over: a model whose positions are right repeats it, wherever it stands.
+    let vectors = json_file(concat!(env!("CARGO_MANIFEST_DIR"), "/data/vectors/smollm2.json"));
+    let text = ids(&vectors["cases"][1]["ids"]);
+    let tokens: Vec<u32> = text.iter().copied().cycle().take(4200).collect();
     let mut cache = MODEL.new_cache(8192).unwrap();
-    let tokens = vec![253u32; 4200];
-    let row = step(&MODEL, &mut cache, &tokens, LogitsAt::Last).pop().unwrap();
-    assert!(row.iter().all(|v| v.is_finite()));
-    assert_eq!(argmax(&row), 253, "a long run goes on");
+    step(&MODEL, &mut cache, &tokens[..4090], LogitsAt::None);
+    let rows = step(&MODEL, &mut cache, &tokens[4090..], LogitsAt::Every);
+    let sum: f64 = rows
+        .iter()
+        .zip(&tokens[4091..])
+        .map(|(row, &next)| f64::from(row[next as usize]) - logsumexp(row))
+        .sum();
+    println!("mean log-probability of the repetition from 4090 to 4200: {:.4}", sum / 109.0);
+    assert!(sum / 109.0 > -0.2, "{}", sum / 109.0);
     // A token beyond the limit that others stop at is the same alone and in a longer pass.
-    let mut other = row;
+    let mut other = Vec::new();
     for _ in 0..2 {
         other = step(&MODEL, &mut cache, &[253], LogitsAt::Last).pop().unwrap();
     }
@@ -154,8 +158,7 @@ fn s28_positions_beyond_4096_work_up_to_the_context_and_not_beyond() {
     assert_eq!(bits(&[row]), bits(&[other]));
     // 8193 tokens are refused with both numbers, and nothing changes.
     let too_many = vec![253u32; 8193 - cache.len()];
-    let mut batch =
-        [Sequence { ids: &too_many, cache: &mut cache, logits: LogitsAt::Last }];
+    let mut batch = [Sequence { ids: &too_many, cache: &mut cache, logits: LogitsAt::Last }];
     let message = MODEL.forward(&mut batch).unwrap_err().to_string();
     assert!(message.contains("8192") && message.contains("4202"), "{message}");
     assert_eq!(cache.len(), 4202);

@@ -8,9 +8,7 @@ use greenmark::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use crate::checkpoints::gguf_of;
-use crate::fixtures::{
-    GgufFile, checkpoint, load, read_tensors, with_config, write_tensors,
-};
+use crate::fixtures::{GgufFile, checkpoint, load, read_tensors, with_config, write_tensors};
 
 /// The message of the refusal to load `path`, which must be the caller's to mend.
 fn refusal(path: impl AsRef<Path>) -> String {

@@ -11,7 +11,7 @@ mod isa;
 mod kernels;
 mod math;
 mod product;
-mod q8;
+mod quantised;
 mod rows;
 
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ pub(super) use attention::{Heads, LayerCache};
 pub use blocks::BlockKind;
 pub use isa::Isa;
 pub use product::{Parts, apply, linear};
-pub(super) use q8::Q8Rows;
+pub(super) use quantised::Quantised;
 pub use rows::Rows;
 
 use super::batch::Pass;
