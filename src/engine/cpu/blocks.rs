@@ -14,7 +14,7 @@ use half::f16;
 use rayon::prelude::*;
 
 use super::isa::{Isa, Level};
-use super::kernels::LANES;
+use super::lanes::LANES;
 use super::quantised::{BASE, BLOCK, Block};
 
 /// How a block stores its elements.

@@ -22,7 +22,7 @@ use std::arch::x86_64::{
 
 use super::blocks::{BlockKind, Group, Line};
 use super::isa::{Isa, Level};
-use super::kernels::LANES;
+use super::lanes::LANES;
 use super::quantised::{BASE, Block};
 
 const Q4_0: u8 = 0;

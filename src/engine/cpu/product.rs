@@ -9,7 +9,7 @@ use super::blocks::{BlockKind, Blocks};
 use super::dense::Dense;
 use super::foreign::Foreign;
 use super::isa::Isa;
-use super::kernels::LANES;
+use super::lanes::LANES;
 use super::quantised::Quantised;
 use super::rows::Rows;
 use crate::engine::linear::{Activations, Linear, Storage};
