@@ -2,7 +2,7 @@
 //! level. Cases S32 and S33.
 
 use greenmark::engine::linear::Isa;
-use greenmark::engine::{LogitsAt, Model, Sequence};
+use greenmark::engine::{KvCache, Logits, LogitsAt, Model, Sequence};
 use proptest::prelude::*;
 
 use crate::fixtures::{CHECKPOINTS, Noise, argmax, bits, checkpoint, every, greedy, load, step};
@@ -117,11 +117,11 @@ fn logits_come_where_they_are_asked_for() {
         .map(|((cache, logits), ids)| Sequence { ids, cache, logits })
         .collect();
     let logits = model.forward(&mut batch).unwrap();
-    assert_eq!(logits.iter().map(|l| l.rows()).collect::<Vec<_>>(), [0, 1, 20, 0]);
+    assert_eq!(logits.iter().map(Logits::rows).collect::<Vec<_>>(), [0, 1, 20, 0]);
     assert_eq!(logits[1].last(), Some(&*all[19]));
     assert_eq!(logits[2].last(), Some(&*all[19]));
     assert_eq!((logits[0].last(), logits[0].row(0)), (None, None));
-    assert_eq!(caches.iter().map(|c| c.len()).collect::<Vec<_>>(), [20, 20, 20, 0]);
+    assert_eq!(caches.iter().map(KvCache::len).collect::<Vec<_>>(), [20, 20, 20, 0]);
 }
 
 #[test]

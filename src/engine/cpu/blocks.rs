@@ -1,4 +1,4 @@
-//! Weights of 4 or 8 bits in blocks of 32: ggml's Q4_0, Q4_1 and Q8_0.
+//! Weights of 4 or 8 bits in blocks of 32: ggml's `Q4_0`, `Q4_1` and `Q8_0`.
 //!
 //! They stay quantised. Sixteen output columns are interleaved, four elements at a time, so
 //! that a vector lane is a column. For each block, in ascending order,
@@ -70,7 +70,7 @@ pub(super) struct Blocks {
     per_column: usize,
     lines: Vec<Line>,
     scales: Vec<[u16; LANES]>,
-    /// Empty unless the kind is Q4_1.
+    /// Empty unless the kind is `Q4_1`.
     minima: Vec<[u16; LANES]>,
 }
 

@@ -7,6 +7,12 @@
     reason = "a function compiled for an instruction set may be called only where it was \
               detected, and vector loads take raw pointers"
 )]
+#![expect(
+    clippy::needless_range_loop,
+    clippy::inline_always,
+    reason = "loops of a constant length over several arrays become straight code, in the \
+              caller's instructions"
+)]
 
 use std::arch::x86_64::{
     __m256, __m256i, __m512, __m512i, _mm_loadu_si128, _mm256_abs_epi8, _mm256_add_epi32,
@@ -31,7 +37,6 @@ const Q8_0: u8 = 2;
 
 /// Four bytes as the instructions take them.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "has to take on the caller's target features")]
 fn four(bytes: [i8; 4]) -> i32 {
     i32::from_le_bytes(bytes.map(i8::cast_unsigned))
 }
@@ -178,7 +183,7 @@ fn widen256(halves: &[u16; LANES], half: usize) -> __m256 {
 #[target_feature(enable = "avx2,f16c")]
 fn load256(line: &Line, half: usize) -> __m256i {
     // SAFETY: a `Line` is 64 bytes aligned to 64 and `half` is 0 or 1.
-    unsafe { _mm256_load_si256(line.0.as_ptr().cast::<__m256i>().add(half)) }
+    unsafe { _mm256_load_si256(std::ptr::from_ref(line).cast::<__m256i>().add(half)) }
 }
 
 /// Four products per 32-bit lane, summed exactly.

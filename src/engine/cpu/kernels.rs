@@ -7,6 +7,7 @@
     unsafe_code,
     reason = "a function compiled for an instruction set may be called only where it was detected"
 )]
+#![expect(clippy::inline_always, reason = "bodies have to take on the caller's instructions")]
 
 use super::isa::{Isa, Level};
 use super::lanes::LANES;

@@ -7,6 +7,12 @@
     reason = "a function compiled for an instruction set may be called only where it was \
               detected, and vector loads take raw pointers"
 )]
+#![expect(
+    clippy::needless_range_loop,
+    clippy::inline_always,
+    reason = "loops of a constant length over several arrays become straight code, in the \
+              caller's instructions"
+)]
 
 use super::isa::{Isa, Level};
 
