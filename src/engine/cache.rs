@@ -1,12 +1,12 @@
 //! The keys and values of one sequence.
 
-use super::cpu::LayerCache;
+use super::cpu::{CacheType, LayerCache};
 
 /// Keys and values of the tokens that a sequence has had so far, for every layer.
 ///
 /// All room is reserved when the cache is made and nothing is ever copied to grow it; the
 /// operating system backs the pages as positions are written, so memory in use is linear in the
-/// length: layers x kv heads x head size x 2 x 4 bytes per position.
+/// length: layers x kv heads x head size x 2 x the cache type's bytes per position.
 #[derive(Debug)]
 pub struct KvCache {
     pub(super) layers: Vec<LayerCache>,
@@ -17,9 +17,15 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    pub(super) fn new(layers: usize, heads: usize, dim: usize, capacity: usize) -> Self {
+    pub(super) fn new(
+        kind: CacheType,
+        layers: usize,
+        heads: usize,
+        dim: usize,
+        capacity: usize,
+    ) -> Self {
         Self {
-            layers: (0..layers).map(|_| LayerCache::new(heads, dim, capacity)).collect(),
+            layers: (0..layers).map(|_| LayerCache::new(kind, heads, dim, capacity)).collect(),
             geometry: (heads, dim),
             len: 0,
             capacity,

@@ -6,7 +6,7 @@
 use candle_core::quantized::GgmlDType;
 use std::sync::OnceLock;
 
-use super::cpu::Q8Rows;
+use super::cpu::Quantised;
 pub use super::cpu::{BlockKind, Isa, Parts, Rows, apply, linear};
 use crate::error::Result;
 
@@ -50,18 +50,18 @@ impl Storage {
 }
 
 /// The rows a linear layer is applied to. What several layers need of them, such as the
-/// 8-bit form, is made once.
+/// quantised form, is made once.
 #[derive(Debug)]
 pub struct Activations<'a> {
     rows: &'a Rows,
-    q8: OnceLock<Q8Rows>,
+    quantised: OnceLock<Quantised>,
 }
 
 impl<'a> Activations<'a> {
     /// Wraps `rows`.
     #[must_use]
     pub fn new(rows: &'a Rows) -> Self {
-        Self { rows, q8: OnceLock::new() }
+        Self { rows, quantised: OnceLock::new() }
     }
 
     /// The rows.
@@ -70,8 +70,8 @@ impl<'a> Activations<'a> {
         self.rows
     }
 
-    pub(super) fn q8(&self) -> &Q8Rows {
-        self.q8.get_or_init(|| Q8Rows::quantise(self.rows))
+    pub(super) fn quantised(&self) -> &Quantised {
+        self.quantised.get_or_init(|| Quantised::new(self.rows))
     }
 }
 

@@ -26,6 +26,7 @@ pub use cache::KvCache;
 /// Where a model computes; only the CPU in this version.
 pub use candle_core::Device;
 pub use config::Architecture;
+pub use cpu::CacheType;
 pub use defaults::GenerationDefaults;
 pub use distribution::Distribution;
 pub use generation::{Finish, Generation, StepRecord, Timing};

@@ -7,7 +7,7 @@ use candle_core::Device;
 use super::batch::{Logits, LogitsAt, Pass, Sequence, Span};
 use super::cache::KvCache;
 use super::config::{self, Architecture, Config};
-use super::cpu::{Cpu, Isa};
+use super::cpu::{CacheType, Cpu, Isa};
 use super::defaults::GenerationDefaults;
 use super::models::{self, Causal};
 use super::weights::{Source, Weights};
@@ -46,6 +46,8 @@ pub struct ModelInfo {
     pub sliding_window: Option<usize>,
     /// How the weights are stored and computed with, for example `210 Q4_1, 61 F32, 1 Q8_0`.
     pub weights: String,
+    /// How caches store keys and values.
+    pub cache_type: CacheType,
     /// The kernels in use, for example `CPU, AVX2`.
     pub kernels: String,
     /// Beginning-of-sequence id, if the model has one.
@@ -126,6 +128,7 @@ impl Model {
             context_length: config.context,
             sliding_window: config.heads.window,
             weights: weights.description(),
+            cache_type: if weights.quantised() { CacheType::F16 } else { CacheType::F32 },
             kernels: format!("CPU, {isa}"),
             bos_id: config.bos_id.or(defaults.bos_id),
             end_ids,
@@ -151,7 +154,7 @@ impl Model {
         }
         let info = &self.info;
         let capacity = capacity.min(info.context_length);
-        Ok(KvCache::new(info.layers, info.kv_heads, info.head_dim, capacity))
+        Ok(KvCache::new(info.cache_type, info.layers, info.kv_heads, info.head_dim, capacity))
     }
 
     /// Runs the next tokens of several sequences through the model.

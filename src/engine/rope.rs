@@ -60,7 +60,7 @@ impl Rope {
     /// Frequencies `theta^(-2i/dim)` of a head of `dim` elements, scaled.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an odd `dim`, a base or factor that is not above 0, or a list of
+    /// [`Error::Parameter`] for an odd or absurd `dim`, a base or factor that is not above 0, or a list of
     /// divisors of another length than `dim / 2`.
     pub(super) fn new(pairing: Pairing, dim: usize, theta: f64, scaling: &Scaling) -> Result<Self> {
         let positive = |name: &'static str, value: f64| {
@@ -70,8 +70,9 @@ impl Rope {
                 Err(Error::parameter(name, value, "a finite number above 0"))
             }
         };
-        if dim == 0 || !dim.is_multiple_of(2) {
-            return Err(Error::parameter("head_dim", dim, "an even number above 0"));
+        // Checked before a list of that length is made.
+        if dim == 0 || !dim.is_multiple_of(2) || dim > 1 << 16 {
+            return Err(Error::parameter("head_dim", dim, "an even number from 2 to 65536"));
         }
         let theta = positive("rope_theta", theta)?;
         let mut frequencies: Vec<f64> =

@@ -2,7 +2,7 @@
 //!
 //! Every tensor's shape is checked against the configuration before its data is touched.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -74,11 +74,17 @@ pub(super) struct Weights<'a> {
     source: &'a Source,
     taken: RefCell<BTreeSet<String>>,
     kinds: RefCell<BTreeMap<String, usize>>,
+    quantised: Cell<bool>,
 }
 
 impl<'a> Weights<'a> {
     pub(super) fn new(source: &'a Source) -> Self {
-        Self { source, taken: RefCell::default(), kinds: RefCell::default() }
+        Self {
+            source,
+            taken: RefCell::default(),
+            kinds: RefCell::default(),
+            quantised: Cell::new(false),
+        }
     }
 
     /// The file or folder.
@@ -166,6 +172,9 @@ impl<'a> Weights<'a> {
         if self.taken.borrow_mut().insert(own.clone()) {
             *self.kinds.borrow_mut().entry(storage_name(storage)).or_default() += 1;
         }
+        if matches!(storage, Storage::Blocks(_) | Storage::Candle(_)) {
+            self.quantised.set(true);
+        }
         Ok(Tensor {
             name: own,
             shape: shape.to_vec(),
@@ -212,6 +221,11 @@ impl<'a> Weights<'a> {
             ),
             "the file holds a variant of the architecture that is not supported",
         ))
+    }
+
+    /// Whether any weight taken so far is quantised.
+    pub(super) fn quantised(&self) -> bool {
+        self.quantised.get()
     }
 
     /// How the weights are stored and computed with, for people.

@@ -108,19 +108,32 @@ fn old_and_new_forms_of_rope_settings_are_one() {
 }
 
 #[test]
-fn linear_rope_scaling_divides_positions() {
-    // With factor 2, position 2p turns like position p without scaling: token sequences whose
-    // attention sees one earlier token at distance 2 or 1 agree at the layer's input only for a
-    // single pair, so compare through a sequence of one token at position 0, which never turns.
+fn linear_rope_scaling_is_the_same_in_all_three_forms() {
     let folder = with_config("llama", |config| {
         config["rope_parameters"] =
             serde_json::json!({ "rope_type": "linear", "factor": 2.0, "rope_theta": 10_000.0 });
     });
-    let (plain, scaled) = (load(checkpoint("llama")), load(folder.path()));
-    let tokens = Noise(2).ids(8, 300);
-    let (a, b) = (every(&plain, &tokens), every(&scaled, &tokens));
-    assert_eq!(bits(&a[..1]), bits(&b[..1]));
-    assert_ne!(bits(&a[1..]), bits(&b[1..]));
+    let tokens = Noise(2).ids(40, 300);
+    let by_config = every(&load(folder.path()), &tokens);
+    let tensors = read_tensors(checkpoint("llama").join("model.safetensors"));
+    let by_key = folder.path().join("key.gguf");
+    gguf_of("llama", &tensors)
+        .string("llama.rope.scaling.type", "linear")
+        .f32("llama.rope.scaling.factor", 2.0)
+        .write(&by_key);
+    let by_tensor = folder.path().join("tensor.gguf");
+    gguf_of("llama", &tensors).tensor_f32("rope_freqs.weight", &[6], &[2.0; 6]).write(&by_tensor);
+    let plain = every(&load(checkpoint("llama")), &tokens);
+    // Position 0 never turns.
+    assert_eq!(bits(&plain[..1]), bits(&by_config[..1]));
+    for path in [by_key, by_tensor] {
+        let rows = every(&load(&path), &tokens);
+        let far = |a: &[Vec<f32>], b: &[Vec<f32>]| {
+            a.concat().iter().zip(b.concat()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        };
+        assert!(far(&rows, &by_config) < 1e-4, "{}", path.display());
+        assert!(far(&rows, &plain) > 1e-2, "{}", path.display());
+    }
 }
 
 #[test]
@@ -216,7 +229,7 @@ fn neighbours(shape: &[usize], values: &[f32], dim: usize) -> Vec<f32> {
         .collect()
 }
 
-fn gguf_of(name: &str, tensors: &Tensors) -> GgufFile {
+pub(crate) fn gguf_of(name: &str, tensors: &Tensors) -> GgufFile {
     let config = json_file(checkpoint(name).join("config.json"));
     let arch = if name.starts_with("qwen") { name } else { "llama" };
     let size = |key: &str| usize::try_from(config[key].as_u64().unwrap()).unwrap();

@@ -1,4 +1,5 @@
 //! Tests of `greenmark::engine` through its public interface.
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
 #[path = "../support/mod.rs"]
 mod support;

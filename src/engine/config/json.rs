@@ -345,6 +345,10 @@ pub(in crate::engine) fn from_json(folder: &Path) -> Result<Config> {
     Ok(config)
 }
 
+fn sliding(layer_type: &&str) -> bool {
+    *layer_type == "sliding_attention"
+}
+
 /// The sliding window, if one is in force.
 fn window(o: &Object, architecture: Architecture) -> Result<Option<usize>> {
     let refuse = |found: String| {
@@ -359,7 +363,6 @@ fn window(o: &Object, architecture: Architecture) -> Result<Option<usize>> {
     let types = o.typed("layer_types", "a list of strings", |v| {
         v.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>()
     })?;
-    let sliding = |name: &&str| **name == *"sliding_attention";
     if let Some(types) = &types
         && let Some(other) = types.iter().find(|t| !sliding(t) && **t != "full_attention")
     {
@@ -368,8 +371,8 @@ fn window(o: &Object, architecture: Architecture) -> Result<Option<usize>> {
     match architecture {
         Architecture::Mistral => {
             // Without a list, every layer slides if there is a window.
-            let all = types.as_ref().is_none_or(|t| t.iter().all(|t| sliding(&t)));
-            let none = types.as_ref().is_some_and(|t| !t.iter().any(|t| sliding(&t)));
+            let all = types.as_ref().is_none_or(|t| t.iter().all(sliding));
+            let none = types.as_ref().is_some_and(|t| !t.iter().any(sliding));
             match (window, all, none) {
                 (None, ..) | (_, _, true) => Ok(None),
                 (Some(window), true, _) => Ok(Some(window)),
@@ -377,7 +380,7 @@ fn window(o: &Object, architecture: Architecture) -> Result<Option<usize>> {
             }
         }
         Architecture::Qwen2 | Architecture::Qwen3 => {
-            if used == Some(true) || types.is_some_and(|t| t.iter().any(|t| sliding(&t))) {
+            if used == Some(true) || types.is_some_and(|t| t.iter().any(sliding)) {
                 return refuse("use_sliding_window = true".into());
             }
             Ok(None)

@@ -8,14 +8,18 @@
 
 use rayon::prelude::*;
 
-use super::aligned::Aligned;
 use super::isa::Isa;
-use super::kernels::{self, LANES};
+use super::kernels;
+use super::lanes::LANES;
 use super::rows::Rows;
+use super::store::{CacheType, Store};
 use crate::engine::batch::Span;
 
 /// Rows of a sequence that one task takes.
 const TASK_ROWS: usize = 16;
+
+/// Positions whose values are added to all queries of a task before the next ones are read.
+const VALUE_BLOCK: usize = 64;
 
 /// The heads of an attention layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,12 +35,12 @@ pub(in crate::engine) struct Heads {
 }
 
 /// Keys and values of one layer and one sequence.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::engine) struct LayerCache {
     /// `[kv head][position / 16][dim][position % 16]`.
-    keys: Aligned<f32>,
+    keys: Store,
     /// `[kv head][position][dim]`.
-    values: Aligned<f32>,
+    values: Store,
     /// Positions there is room for: a multiple of 16.
     capacity: usize,
 }
@@ -44,26 +48,24 @@ pub(in crate::engine) struct LayerCache {
 impl LayerCache {
     /// Room for `capacity` positions, rounded up to 16. The operating system gives the memory
     /// page by page as positions are written.
-    pub(in crate::engine) fn new(heads: usize, dim: usize, capacity: usize) -> Self {
+    pub(in crate::engine) fn new(
+        kind: CacheType,
+        heads: usize,
+        dim: usize,
+        capacity: usize,
+    ) -> Self {
         let capacity = capacity.next_multiple_of(LANES);
-        Self {
-            keys: Aligned::new(0.0, heads * capacity * dim),
-            values: Aligned::new(0.0, heads * capacity * dim),
-            capacity,
-        }
+        let len = heads * capacity * dim;
+        Self { keys: Store::new(kind, len), values: Store::new(kind, len), capacity }
     }
 
     fn write(&mut self, heads: Heads, position: usize, key: &[f32], value: &[f32]) {
         let dim = heads.dim;
-        let blocks = self.capacity / LANES;
-        let (keys, _) = self.keys.as_mut_slice().as_chunks_mut::<LANES>();
         for head in 0..heads.kv {
-            let block = &mut keys[(head * blocks + position / LANES) * dim..][..dim];
-            for (slot, &k) in block.iter_mut().zip(&key[head * dim..][..dim]) {
-                slot[position % LANES] = k;
-            }
-            self.values.as_mut_slice()[(head * self.capacity + position) * dim..][..dim]
-                .copy_from_slice(&value[head * dim..][..dim]);
+            let first = head * self.capacity;
+            let block = (first + position / LANES * LANES) * dim;
+            self.keys.write(block + position % LANES, LANES, &key[head * dim..][..dim]);
+            self.values.write((first + position) * dim, 1, &value[head * dim..][..dim]);
         }
     }
 }
@@ -147,11 +149,7 @@ impl Task {
     fn run(self, isa: Isa, heads: Heads, cache: &LayerCache, queries: &Rows, out: &mut [f32]) {
         let dim = heads.dim;
         let group = heads.query / heads.kv;
-        let blocks = cache.capacity / LANES;
-        let (keys, _) = cache.keys.as_slice().as_chunks::<LANES>();
-        let keys = &keys[self.head * blocks * dim..][..blocks * dim];
-        let values =
-            &cache.values.as_slice()[self.head * cache.capacity * dim..][..cache.capacity * dim];
+        let head = self.head * cache.capacity;
         let scale = 1.0 / (dim as f32).sqrt();
         let first = |position: usize| {
             heads.window.map_or(0, |window| (position + 1).saturating_sub(window))
@@ -170,8 +168,8 @@ impl Task {
         // `[query][position - first block's first position]`
         let mut scores = vec![0.0f32; all * count * LANES];
         for block in 0..count {
-            let keys = &keys[(from_block + block) * dim..][..dim];
-            kernels::group_f32(isa, keys, &packed, dim, &mut tile);
+            let start = (head + (from_block + block) * LANES) * dim;
+            cache.keys.score(isa, start, dim, &packed, &mut tile);
             for (query, tile) in tile.iter().enumerate() {
                 scores[(query * count + block) * LANES..][..LANES].copy_from_slice(tile);
             }
@@ -182,29 +180,20 @@ impl Task {
             let high = position + 1 - from_block * LANES;
             kernels::softmax(isa, &mut scores[low..high], scale);
         }
-        // Three queries read each value once where they see the same positions, as the heads
-        // of one row do.
-        for i in 0..self.rows {
-            let position = self.position + i;
-            let low = first(position) - from_block * LANES;
-            let high = position + 1 - from_block * LANES;
-            let values = &values[first(position) * dim..];
-            let weights = |h: usize| &scores[(i * group + h) * count * LANES..][low..high];
-            let mut h = 0;
-            let mut outs = out[i * group * dim..][..group * dim].chunks_exact_mut(dim);
-            while h < group {
-                if group - h >= 3
-                    && let (Some(a), Some(b), Some(c)) = (outs.next(), outs.next(), outs.next())
-                {
-                    let weights = [weights(h), weights(h + 1), weights(h + 2)];
-                    kernels::mix3(isa, weights, values, dim, [a, b, c]);
-                    h += 3;
-                } else if let Some(out) = outs.next() {
-                    kernels::mix(isa, weights(h), values, dim, out);
-                    h += 1;
-                } else {
-                    break;
+        for start in (from_block * LANES..=last).step_by(VALUE_BLOCK) {
+            let end = (start + VALUE_BLOCK).min(last + 1);
+            for i in 0..self.rows {
+                let position = self.position + i;
+                let low = first(position).max(start);
+                let high = (position + 1).min(end);
+                if low >= high {
+                    continue;
                 }
+                let scores = scores[i * group * count * LANES..].chunks_exact(count * LANES);
+                let offset = from_block * LANES;
+                let weights = scores.map(|scores| &scores[low - offset..high - offset]);
+                let out = &mut out[i * group * dim..][..group * dim];
+                cache.values.mix(isa, (head + low) * dim, dim, weights, out);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Weights of 4 or 8 bits in blocks of 32: ggml's Q4_0, Q4_1 and Q8_0.
+//! Weights of 4 or 8 bits in blocks of 32: ggml's `Q4_0`, `Q4_1` and `Q8_0`.
 //!
 //! They stay quantised. Sixteen output columns are interleaved, four elements at a time, so
 //! that a vector lane is a column. For each block, in ascending order,
@@ -14,8 +14,8 @@ use half::f16;
 use rayon::prelude::*;
 
 use super::isa::{Isa, Level};
-use super::kernels::LANES;
-use super::q8::{BLOCK, Q8Block};
+use super::lanes::LANES;
+use super::quantised::{BASE, BLOCK, Block};
 
 /// How a block stores its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) struct Blocks {
     per_column: usize,
     lines: Vec<Line>,
     scales: Vec<[u16; LANES]>,
-    /// Empty unless the kind is Q4_1.
+    /// Empty unless the kind is `Q4_1`.
     minima: Vec<[u16; LANES]>,
 }
 
@@ -151,13 +151,7 @@ impl Blocks {
     }
 
     /// The products of group `index` with every row of `xs` (`out.len()` rows).
-    pub(super) fn multiply(
-        &self,
-        isa: Isa,
-        index: usize,
-        xs: &[Q8Block],
-        out: &mut [[f32; LANES]],
-    ) {
+    pub(super) fn multiply(&self, isa: Isa, index: usize, xs: &[Block], out: &mut [[f32; LANES]]) {
         let group = self.group(index);
         match isa.level() {
             Level::Portable => {
@@ -201,36 +195,25 @@ fn element(kind: BlockKind, lines: &[Line], lane: usize, i: usize) -> i32 {
 }
 
 /// The definition that every faster kernel reproduces bit for bit.
-fn portable(kind: BlockKind, group: Group<'_>, row: &[Q8Block]) -> [f32; LANES] {
+fn portable(kind: BlockKind, group: Group<'_>, row: &[Block]) -> [f32; LANES] {
     let mut sums = [0.0f32; LANES];
     let mut lows = [0.0f32; LANES];
     for (b, x) in row.iter().enumerate() {
         let lines = &group.lines[b * kind.lines()..][..kind.lines()];
         for lane in 0..LANES {
-            let mut dot = 0;
-            match kind {
-                BlockKind::Q8_0 => {
-                    for (line, xs) in lines.iter().zip(&x.quants) {
-                        for (&w, &x) in line.0[lane].iter().zip(xs) {
-                            dot += i32::from(w) * i32::from(x);
-                        }
-                    }
-                }
-                BlockKind::Q4_0 | BlockKind::Q4_1 => {
-                    let (first, second) = x.quants.split_at(4);
-                    for ((line, first), second) in lines.iter().zip(first).zip(second) {
-                        for ((&w, &f), &s) in line.0[lane].iter().zip(first).zip(second) {
-                            dot +=
-                                i32::from(w & 15) * i32::from(f) + i32::from(w >> 4) * i32::from(s);
-                        }
-                    }
-                }
+            let mut high = 0;
+            let mut low = 0;
+            for i in 0..BLOCK {
+                let weight = element(kind, lines, lane, i);
+                high += weight * i32::from(x.high[i / 4][i % 4]);
+                low += weight * i32::from(x.low[i / 4][i % 4]);
             }
+            let mut dot = BASE * high + low;
             dot -= kind.offset() * x.sum;
             let scale = f16::from_bits(group.scales[b][lane]).to_f32() * x.scale;
             sums[lane] += scale * dot as f32;
-            if let Some(low) = group.minima.get(b) {
-                lows[lane] += f16::from_bits(low[lane]).to_f32() * x.total;
+            if let Some(minima) = group.minima.get(b) {
+                lows[lane] += f16::from_bits(minima[lane]).to_f32() * x.total;
             }
         }
     }

@@ -7,34 +7,46 @@
     reason = "a function compiled for an instruction set may be called only where it was \
               detected, and vector loads take raw pointers"
 )]
+#![expect(
+    clippy::needless_range_loop,
+    clippy::inline_always,
+    reason = "loops of a constant length over several arrays become straight code, in the \
+              caller's instructions"
+)]
 
 use std::arch::x86_64::{
     __m256, __m256i, __m512, __m512i, _mm_loadu_si128, _mm256_abs_epi8, _mm256_add_epi32,
     _mm256_add_ps, _mm256_and_si256, _mm256_cvtepi32_ps, _mm256_cvtph_ps, _mm256_load_si256,
     _mm256_loadu_si256, _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_mul_ps, _mm256_set1_epi8,
     _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_ps, _mm256_setzero_si256,
-    _mm256_sign_epi8, _mm256_srli_epi16, _mm256_storeu_ps, _mm256_sub_epi32, _mm256_xor_si256,
-    _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_cvtepi32_ps, _mm512_cvtph_ps,
-    _mm512_dpbusd_epi32, _mm512_load_si512, _mm512_mul_ps, _mm512_set1_epi8, _mm512_set1_epi32,
-    _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_srli_epi16, _mm512_storeu_ps,
-    _mm512_sub_epi32,
+    _mm256_sign_epi8, _mm256_slli_epi32, _mm256_srli_epi16, _mm256_storeu_ps, _mm256_sub_epi32,
+    _mm256_xor_si256, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_cvtepi32_ps,
+    _mm512_cvtph_ps, _mm512_dpbusd_epi32, _mm512_load_si512, _mm512_mul_ps, _mm512_set1_epi8,
+    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_slli_epi32,
+    _mm512_srli_epi16, _mm512_storeu_ps, _mm512_sub_epi32,
 };
 
 use super::blocks::{BlockKind, Group, Line};
 use super::isa::{Isa, Level};
-use super::kernels::LANES;
-use super::q8::Q8Block;
+use super::lanes::LANES;
+use super::quantised::{BASE, Block};
 
 const Q4_0: u8 = 0;
 const Q4_1: u8 = 1;
 const Q8_0: u8 = 2;
+
+/// Four bytes as the instructions take them.
+#[inline(always)]
+fn four(bytes: [i8; 4]) -> i32 {
+    i32::from_le_bytes(bytes.map(i8::cast_unsigned))
+}
 
 /// The products of one group with every row of `xs` (`out.len()` rows).
 pub(super) fn multiply(
     isa: Isa,
     kind: BlockKind,
     group: Group<'_>,
-    xs: &[Q8Block],
+    xs: &[Block],
     out: &mut [[f32; LANES]],
 ) {
     let per_row = group.scales.len();
@@ -61,7 +73,7 @@ fn dispatch<const R: usize>(
     isa: Isa,
     kind: BlockKind,
     group: Group<'_>,
-    xs: [&[Q8Block]; R],
+    xs: [&[Block]; R],
     out: &mut [[f32; LANES]],
 ) {
     let mut sums = [[0.0; LANES]; R];
@@ -104,10 +116,17 @@ fn load512(line: &Line) -> __m512i {
     unsafe { _mm512_load_si512(line.0.as_ptr().cast()) }
 }
 
+/// 255 times each lane: 256 times less once.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,f16c")]
+fn times_base512(lanes: __m512i) -> __m512i {
+    const { assert!(BASE == 255) };
+    _mm512_sub_epi32(_mm512_slli_epi32::<8>(lanes), lanes)
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx2,f16c")]
 fn avx512<const KIND: u8, const R: usize>(
     group: Group<'_>,
-    xs: [&[Q8Block]; R],
+    xs: [&[Block]; R],
     out: &mut [[f32; LANES]; R],
 ) {
     let mut sums = [_mm512_setzero_ps(); R];
@@ -130,18 +149,14 @@ fn avx512<const KIND: u8, const R: usize>(
         let scale = widen512(scales);
         for r in 0..R {
             let x = &xs[r][b];
-            let mut even = _mm512_setzero_si512();
-            let mut odd = _mm512_setzero_si512();
-            for i in 0..4 {
-                let x0 =
-                    _mm512_set1_epi32(i32::from_le_bytes(x.quants[2 * i].map(i8::cast_unsigned)));
-                let x1 = _mm512_set1_epi32(i32::from_le_bytes(
-                    x.quants[2 * i + 1].map(i8::cast_unsigned),
-                ));
-                even = _mm512_dpbusd_epi32(even, weights[2 * i], x0);
-                odd = _mm512_dpbusd_epi32(odd, weights[2 * i + 1], x1);
+            // One chain of sums for each kind of byte; blocks overlap in the pipeline.
+            let mut high = _mm512_setzero_si512();
+            let mut low = _mm512_setzero_si512();
+            for i in 0..8 {
+                high = _mm512_dpbusd_epi32(high, weights[i], _mm512_set1_epi32(four(x.high[i])));
+                low = _mm512_dpbusd_epi32(low, weights[i], _mm512_set1_epi32(four(x.low[i])));
             }
-            let mut dot = _mm512_add_epi32(even, odd);
+            let mut dot = _mm512_add_epi32(times_base512(high), low);
             if offset_of(KIND) != 0 {
                 dot = _mm512_sub_epi32(dot, _mm512_set1_epi32(offset_of(KIND) * x.sum));
             }
@@ -168,7 +183,7 @@ fn widen256(halves: &[u16; LANES], half: usize) -> __m256 {
 #[target_feature(enable = "avx2,f16c")]
 fn load256(line: &Line, half: usize) -> __m256i {
     // SAFETY: a `Line` is 64 bytes aligned to 64 and `half` is 0 or 1.
-    unsafe { _mm256_load_si256(line.0.as_ptr().cast::<__m256i>().add(half)) }
+    unsafe { _mm256_load_si256(std::ptr::from_ref(line).cast::<__m256i>().add(half)) }
 }
 
 /// Four products per 32-bit lane, summed exactly.
@@ -188,7 +203,7 @@ fn dot256<const KIND: u8>(sum: __m256i, weights: __m256i, x: __m256i) -> __m256i
 #[target_feature(enable = "avx2,f16c")]
 fn avx2<const KIND: u8, const R: usize>(
     group: Group<'_>,
-    xs: [&[Q8Block]; R],
+    xs: [&[Block]; R],
     out: &mut [[f32; LANES]; R],
 ) {
     let nibble = _mm256_set1_epi8(15);
@@ -213,11 +228,14 @@ fn avx2<const KIND: u8, const R: usize>(
             let scale = widen256(scales, half);
             for r in 0..R {
                 let x = &xs[r][b];
-                let mut dot = _mm256_setzero_si256();
+                let mut high = _mm256_setzero_si256();
+                let mut low = _mm256_setzero_si256();
                 for i in 0..8 {
-                    let four = i32::from_le_bytes(x.quants[i].map(i8::cast_unsigned));
-                    dot = dot256::<KIND>(dot, weights[i], _mm256_set1_epi32(four));
+                    high = dot256::<KIND>(high, weights[i], _mm256_set1_epi32(four(x.high[i])));
+                    low = dot256::<KIND>(low, weights[i], _mm256_set1_epi32(four(x.low[i])));
                 }
+                let high = _mm256_sub_epi32(_mm256_slli_epi32::<8>(high), high);
+                let mut dot = _mm256_add_epi32(high, low);
                 // The 8-bit products above are already signed.
                 if KIND == Q4_0 {
                     dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(offset_of(KIND) * x.sum));

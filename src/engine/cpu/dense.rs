@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::aligned::Aligned;
 use super::isa::Isa;
-use super::kernels::{Bf16, Element, LANES, group_bf16, group_f32};
+use super::lanes::{LANES, group_bf16, group_f32};
 
 /// Weights of one element type, columns interleaved by 16.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Interleaved<E> {
     lanes: Aligned<E>,
 }
 
-impl<E: Element> Interleaved<E> {
+impl<E: Copy + Send + Sync> Interleaved<E> {
     /// Interleaves `columns` output features of `inputs` values each; `read` gives the value at
     /// a row-major index.
     fn new(columns: usize, inputs: usize, zero: E, read: impl Fn(usize) -> E + Sync) -> Self {
@@ -39,15 +39,15 @@ impl<E: Element> Interleaved<E> {
         Self { columns, inputs, lanes }
     }
 
-    fn group(&self, index: usize) -> &[[E; LANES]] {
+    fn group(&self, index: usize) -> &[E] {
         let length = self.inputs * LANES;
-        self.lanes.as_slice()[index * length..][..length].as_chunks().0
+        &self.lanes.as_slice()[index * length..][..length]
     }
 
-    fn column(&self, column: usize, out: &mut [f32]) {
-        let group = self.group(column / LANES);
-        for (out, weights) in out.iter_mut().zip(group) {
-            *out = weights[column % LANES].widen();
+    fn column(&self, column: usize, widen: impl Fn(E) -> f32, out: &mut [f32]) {
+        let weights = self.group(column / LANES).iter().skip(column % LANES).step_by(LANES);
+        for (out, &weight) in out.iter_mut().zip(weights) {
+            *out = widen(weight);
         }
     }
 }
@@ -56,7 +56,8 @@ impl<E: Element> Interleaved<E> {
 #[derive(Debug)]
 pub(super) enum Dense {
     F32(Interleaved<f32>),
-    Bf16(Interleaved<Bf16>),
+    /// As bit patterns.
+    Bf16(Interleaved<u16>),
 }
 
 impl Dense {
@@ -77,8 +78,8 @@ impl Dense {
 
     /// From little-endian bf16 values, which stay what they are.
     pub(super) fn from_bf16(columns: usize, inputs: usize, bytes: &[u8]) -> Self {
-        Self::Bf16(Interleaved::new(columns, inputs, Bf16(0), |i| {
-            Bf16(u16::from_le_bytes([bytes[i * 2], bytes[i * 2 + 1]]))
+        Self::Bf16(Interleaved::new(columns, inputs, 0, |i| {
+            u16::from_le_bytes([bytes[i * 2], bytes[i * 2 + 1]])
         }))
     }
 
@@ -99,16 +100,16 @@ impl Dense {
     /// The products of group `index` with every row of `xs` (`out.len()` rows).
     pub(super) fn multiply(&self, isa: Isa, index: usize, xs: &[f32], out: &mut [[f32; LANES]]) {
         match self {
-            Self::F32(w) => group_f32(isa, w.group(index), xs, w.inputs, out),
-            Self::Bf16(w) => group_bf16(isa, w.group(index), xs, w.inputs, out),
+            Self::F32(w) => group_f32(isa, w.group(index), w.inputs, xs, out),
+            Self::Bf16(w) => group_bf16(isa, w.group(index), w.inputs, xs, out),
         }
     }
 
     /// Writes the elements of one column.
     pub(super) fn column(&self, column: usize, out: &mut [f32]) {
         match self {
-            Self::F32(w) => w.column(column, out),
-            Self::Bf16(w) => w.column(column, out),
+            Self::F32(w) => w.column(column, |w| w, out),
+            Self::Bf16(w) => w.column(column, |w| half::bf16::from_bits(w).to_f32(), out),
         }
     }
 }

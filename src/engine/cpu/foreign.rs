@@ -1,4 +1,4 @@
-//! Quantised types that candle multiplies: Q5_0, Q5_1 and the K-quants.
+//! Quantised types that candle multiplies: `Q5_0`, `Q5_1` and the K-quants.
 //!
 //! candle picks its kernel by the number of rows for some of them, and kernels differ in their
 //! summation order. Those are called one row at a time, so that a row's bits do not depend on

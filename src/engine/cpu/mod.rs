@@ -9,10 +9,12 @@ mod dense;
 mod foreign;
 mod isa;
 mod kernels;
+mod lanes;
 mod math;
 mod product;
-mod q8;
+mod quantised;
 mod rows;
+mod store;
 
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -21,8 +23,9 @@ pub(super) use attention::{Heads, LayerCache};
 pub use blocks::BlockKind;
 pub use isa::Isa;
 pub use product::{Parts, apply, linear};
-pub(super) use q8::Q8Rows;
+pub(super) use quantised::Quantised;
 pub use rows::Rows;
+pub use store::CacheType;
 
 use super::batch::Pass;
 use super::linear::{Activations, Linear};

@@ -9,8 +9,8 @@ use super::blocks::{BlockKind, Blocks};
 use super::dense::Dense;
 use super::foreign::Foreign;
 use super::isa::Isa;
-use super::kernels::LANES;
-use super::q8::Q8Rows;
+use super::lanes::LANES;
+use super::quantised::Quantised;
 use super::rows::Rows;
 use crate::engine::linear::{Activations, Linear, Storage};
 use crate::error::{Error, Result};
@@ -45,12 +45,12 @@ impl Parts for Cut<Blocks> {
     }
 
     fn prepare(&self, xs: &Activations<'_>) {
-        let _: &Q8Rows = xs.q8();
+        let _: &Quantised = xs.quantised();
     }
 
     fn group(&self, index: usize, xs: &Activations<'_>, first: usize, out: &mut [[f32; 16]]) {
-        let q8 = xs.q8();
-        self.weights.multiply(self.isa, index, &q8.blocks[first * q8.per_row..], out);
+        let xs = xs.quantised();
+        self.weights.multiply(self.isa, index, &xs.blocks[first * xs.per_row..], out);
     }
 }
 

@@ -1,5 +1,5 @@
 //! Llama (Touvron et al. 2023; Grattafiori et al. 2024) and Mistral (Jiang et al. 2023): grouped
-//! query attention with rotary positions, RMS norms before each part, a gated SiLU feed-forward
+//! query attention with rotary positions, RMS norms before each part, a gated feed-forward
 //! network. The window of Mistral is a matter of the attention heads, the rotary scaling of
 //! Llama 3.1 of the rotation.
 

@@ -1,0 +1,114 @@
+//! The numbers of a key and value cache, as f32 or as f16.
+
+use half::f16;
+
+use super::aligned::Aligned;
+use super::isa::Isa;
+use super::lanes::{self, LANES};
+
+/// How a cache stores its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheType {
+    /// 32-bit floats, for models whose weights are not quantised.
+    F32,
+    /// 16-bit IEEE floats, for quantised models: half the memory, and half the memory traffic
+    /// that makes a long context slow. A magnitude above 65504 becomes infinite and shows as
+    /// logits that are no numbers.
+    F16,
+}
+
+impl CacheType {
+    /// Bytes of one number.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 => 2,
+        }
+    }
+}
+
+/// Numbers of one type, zero at the start.
+#[derive(Debug)]
+pub(super) enum Store {
+    F32(Aligned<f32>),
+    F16(Aligned<u16>),
+}
+
+impl Store {
+    pub(super) fn new(kind: CacheType, len: usize) -> Self {
+        match kind {
+            CacheType::F32 => Self::F32(Aligned::new(0.0, len)),
+            CacheType::F16 => Self::F16(Aligned::new(0, len)),
+        }
+    }
+
+    /// Writes `values` from `start` on, one every `stride` places.
+    pub(super) fn write(&mut self, start: usize, stride: usize, values: &[f32]) {
+        match self {
+            Self::F32(store) => {
+                let places = store.as_mut_slice()[start..].iter_mut().step_by(stride);
+                places.zip(values).for_each(|(place, &v)| *place = v);
+            }
+            Self::F16(store) => {
+                let places = store.as_mut_slice()[start..].iter_mut().step_by(stride);
+                places.zip(values).for_each(|(place, &v)| *place = f16::from_f32(v).to_bits());
+            }
+        }
+    }
+
+    /// Scores of 16 interleaved positions, whose keys of `dim` elements begin at `start`, with
+    /// each of the queries `xs`.
+    pub(super) fn score(
+        &self,
+        isa: Isa,
+        start: usize,
+        dim: usize,
+        xs: &[f32],
+        out: &mut [[f32; LANES]],
+    ) {
+        let range = start..start + dim * LANES;
+        match self {
+            Self::F32(store) => lanes::group_f32(isa, &store.as_slice()[range], dim, xs, out),
+            Self::F16(store) => lanes::group_f16(isa, &store.as_slice()[range], dim, xs, out),
+        }
+    }
+
+    /// Adds the values of `dim` elements from `start` on, times each query's weights, to the
+    /// query's `dim` elements of `out`.
+    pub(super) fn mix<'a>(
+        &self,
+        isa: Isa,
+        start: usize,
+        dim: usize,
+        mut weights: impl Iterator<Item = &'a [f32]>,
+        out: &mut [f32],
+    ) {
+        // Three queries at a time read each value once.
+        let mut threes = out.chunks_exact_mut(3 * dim);
+        for out in &mut threes {
+            let (a, rest) = out.split_at_mut(dim);
+            let (b, c) = rest.split_at_mut(dim);
+            if let (Some(x), Some(y), Some(z)) = (weights.next(), weights.next(), weights.next()) {
+                let range = start..start + x.len() * dim;
+                let (weights, out) = ([x, y, z], [a, b, c]);
+                match self {
+                    Self::F32(s) => lanes::mix3_f32(isa, weights, &s.as_slice()[range], dim, out),
+                    Self::F16(s) => lanes::mix3_f16(isa, weights, &s.as_slice()[range], dim, out),
+                }
+            }
+        }
+        for (out, weights) in threes.into_remainder().chunks_exact_mut(dim).zip(weights) {
+            let range = start..start + weights.len() * dim;
+            match self {
+                Self::F32(s) => {
+                    lanes::mix1_f32(isa, [weights], &s.as_slice()[range], dim, [out]);
+                }
+                Self::F16(s) => {
+                    lanes::mix1_f16(isa, [weights], &s.as_slice()[range], dim, [out]);
+                }
+            }
+        }
+    }
+}
