@@ -8,5 +8,8 @@ mod bits;
 mod checkpoints;
 mod fixtures;
 mod linear;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod real_model;
 mod refused;
+mod session;

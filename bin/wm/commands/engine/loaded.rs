@@ -55,9 +55,12 @@ impl Loaded {
         Ok(Self { model, tokenizer: Arc::new(tokenizer), load_time: started.elapsed() })
     }
 
-    /// The ids that end a text: the model's own, else the tokenizer's.
+    /// The ids that end a text: every one that the model or its tokenizer declares.
     pub(super) fn end_ids(&self) -> Vec<u32> {
-        let own = &self.model.info().end_ids;
-        if own.is_empty() { self.tokenizer.eos_ids().to_vec() } else { own.clone() }
+        let mut ids = self.model.info().end_ids.clone();
+        ids.extend_from_slice(self.tokenizer.eos_ids());
+        ids.sort_unstable();
+        ids.dedup();
+        ids
     }
 }
