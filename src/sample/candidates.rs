@@ -295,7 +295,7 @@ impl Candidates {
     }
 
     fn best_entries(&mut self, count: usize) -> impl Iterator<Item = (TokenId, f32)> + '_ {
-        let mut best = self.cut_count(count.clamp(1, self.live));
+        let mut best = self.cut_count(count.min(self.live));
         self.entries().filter(move |&(_, logit)| {
             best.admits(math::rank_key(logit), 1) && logit > f32::NEG_INFINITY
         })

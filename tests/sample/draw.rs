@@ -103,15 +103,18 @@ fn a_keyed_race_follows_the_softmax_over_contexts() {
 
 #[test]
 fn ids_that_are_never_marked_keep_their_own_noise_and_get_no_bias() {
-    let vocab = 40;
-    let protected = [3, 17, 39];
+    let vocab = 4_000;
+    let protected = [3, 1_700, 3_999];
     let never_marked = Arc::new(TokenSet::from_ids(vocab, protected).expect("ids"));
     let chain = Chain::new(SamplingOptions::default(), vocab, &[3], never_marked).expect("valid");
     let keyed = ChaCha8Stream::new(&[9; 32]);
     let mut scratch = Scratch::new();
     let mut protected_won = 0;
     for seed in 0..300 {
-        let logits = vec![0.0; vocab];
+        let mut logits = vec![0.0; vocab];
+        for id in protected {
+            logits[id as usize] = 5.0;
+        }
         let step = race_under(&keyed);
         let outcome = chain.step(&logits, &History::new(&[]), step, draw(seed), &mut scratch);
         let (mut own, mut keyed) = (stream(draw(seed)), keyed.clone());
@@ -138,12 +141,18 @@ fn ids_that_are_never_marked_keep_their_own_noise_and_get_no_bias() {
         assert_eq!(logit, if protected.contains(&id) { 0.0 } else { 2.0 }, "id {id}");
     }
     let green = trace.outcome.green_mass.expect("a bias");
-    assert!((green - 37.0 / 40.0).abs() < 1e-12);
+    assert!((green - 3_997.0 / 4_000.0).abs() < 1e-12);
 }
 
 #[test]
 fn a_bias_evaluates_membership_at_the_tokens_own_word() {
-    for (vocab, request) in [(5_000, json!({})), (5_000, json!({ "top_k": 7 })), (70, json!({}))] {
+    // All of a vocabulary, survivors that are many with gaps, and few.
+    for (vocab, request) in [
+        (5_000, json!({})),
+        (5_000, json!({ "top_k": 100 })),
+        (5_000, json!({ "top_k": 7 })),
+        (70, json!({})),
+    ] {
         let logits = support::logits(2, vocab);
         let stream = ChaCha8Stream::new(&[8; 32]);
         let threshold = 1 << 30;
@@ -174,13 +183,21 @@ fn a_bias_that_is_no_number_is_refused() {
 
 #[test]
 fn a_bias_can_be_bound_to_the_best() {
-    let membership = Membership::Set(Arc::new(TokenSet::from_ids(6, 0..6).expect("ids")));
-    let action = Action::Bias { membership, delta: 1.0, scope: Scope::TopByScore(3) };
-    let step = Step { gate: Gate::Always, action };
     let logits = [1.0, 0.0, 2.0, 1.0, 1.0, 3.0];
-    let trace = trace_with(json!({}), &logits, &History::new(&[]), step);
     // Ties to the smaller id.
-    assert_eq!(trace.stages[0].logits, [2.0, 0.0, 3.0, 1.0, 1.0, 4.0]);
+    for (count, expected) in [
+        (0, logits),
+        (1, [1.0, 0.0, 2.0, 1.0, 1.0, 4.0]),
+        (3, [2.0, 0.0, 3.0, 1.0, 1.0, 4.0]),
+        (6, [2.0, 1.0, 3.0, 2.0, 2.0, 4.0]),
+        (60, [2.0, 1.0, 3.0, 2.0, 2.0, 4.0]),
+    ] {
+        let membership = Membership::Set(Arc::new(TokenSet::from_ids(6, 0..6).expect("ids")));
+        let action = Action::Bias { membership, delta: 1.0, scope: Scope::TopByScore(count) };
+        let step = Step { gate: Gate::Always, action };
+        let trace = trace_with(json!({}), &logits, &History::new(&[]), step);
+        assert_eq!(trace.stages[0].logits, expected, "the {count} best");
+    }
 }
 
 #[test]
