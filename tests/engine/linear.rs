@@ -232,6 +232,23 @@ fn numbers_that_are_none_are_not_lost() {
 }
 
 #[test]
+fn bytes_may_stand_at_any_address() {
+    let shape = SIZES[0];
+    for (storage, dtype) in KINDS {
+        let (bytes, _) = matrix(storage, dtype, shape);
+        let xs = Rows::from_vec(shape.1, Noise(13).take(shape.1));
+        let expected = forward(&*layer(Isa::best(), storage, dtype, shape), &xs);
+        let mut shifted = vec![0; 1];
+        shifted.extend(&bytes);
+        for start in [0, 1] {
+            let bytes = if start == 0 { &bytes[..] } else { &shifted[1..] };
+            let layer = linear(Isa::best(), storage, shape.0, shape.1, bytes).unwrap();
+            assert_eq!(bits(forward(&*layer, &xs).data()), bits(expected.data()), "{storage:?}");
+        }
+    }
+}
+
+#[test]
 fn wrong_sizes_are_refused() {
     let error = linear(Isa::best(), Storage::Blocks(BlockKind::Q4_1), 2, 64, &[0; 79]).unwrap_err();
     assert!(error.to_string().contains("79 bytes"), "{error}");

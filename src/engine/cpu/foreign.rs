@@ -9,6 +9,7 @@ use candle_core::{Device, Module, Tensor};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::aligned::Aligned;
 use super::rows::Rows;
 use crate::error::{Error, Result};
 
@@ -29,6 +30,15 @@ impl Foreign {
         inputs: usize,
         bytes: &[u8],
     ) -> Result<Self> {
+        // candle reads blocks in place and insists on their alignment.
+        let mut copy = Aligned::new(0u8, 0);
+        let bytes = if bytes.as_ptr().align_offset(8) == 0 {
+            bytes
+        } else {
+            copy = Aligned::new(0, bytes.len());
+            copy.as_mut_slice().copy_from_slice(bytes);
+            copy.as_slice()
+        };
         let build = || -> candle_core::Result<(Arc<QTensor>, QMatMul)> {
             let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, dtype)?;
             let tensor = Arc::new(QTensor::new(storage, (columns, inputs))?);

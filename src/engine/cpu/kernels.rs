@@ -11,7 +11,7 @@
 
 use super::isa::{Isa, Level};
 use super::lanes::LANES;
-use super::math::exp;
+use crate::sample::math::exp_f32;
 
 /// Makes a safe function that runs `$body` compiled for the level of its first argument.
 macro_rules! per_level {
@@ -80,7 +80,7 @@ per_level! {
 #[inline(always)]
 fn silu_mul_row(gate: &mut [f32], up: &[f32]) {
     for (g, &u) in gate.iter_mut().zip(up) {
-        *g = *g / (1.0 + exp(-*g)) * u;
+        *g = *g / (1.0 + exp_f32(-*g)) * u;
     }
 }
 
@@ -103,7 +103,7 @@ fn softmax_row(scores: &mut [f32], scale: f32) {
     let mut sums = [0.0f32; LANES];
     for chunk in scores.chunks_mut(LANES) {
         for (sum, s) in sums.iter_mut().zip(chunk) {
-            *s = exp(*s - top);
+            *s = exp_f32(*s - top);
             *sum += *s;
         }
     }

@@ -10,7 +10,6 @@ mod foreign;
 mod isa;
 mod kernels;
 mod lanes;
-mod math;
 mod product;
 mod quantised;
 mod rows;
