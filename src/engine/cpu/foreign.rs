@@ -31,7 +31,7 @@ impl Foreign {
         bytes: &[u8],
     ) -> Result<Self> {
         // candle reads blocks in place and insists on their alignment.
-        let mut copy = Aligned::new(0u8, 0);
+        let mut copy: Aligned<u8>;
         let bytes = if bytes.as_ptr().align_offset(8) == 0 {
             bytes
         } else {
