@@ -104,7 +104,7 @@ pub(crate) struct EvalQuickArgs {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) tokens: usize,
     /// Seed of the draw and of the key
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 2)]
     pub(crate) seed: u64,
     /// Print the rows as JSON
     #[arg(long)]
