@@ -8,7 +8,7 @@ use super::{KeyArgs, MarkArgs, SamplingArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelSource {
-    /// A model name, a GGUF file, a safetensors folder or org/repo[:file]
+    /// A model name, a GGUF file, a safetensors folder, org/repo or org/repo:file
     #[arg(long, value_name = "SPEC", default_value = "default")]
     pub(crate) model: String,
     /// A tokenizer.json, when the model's own is missing or cannot be read

@@ -123,7 +123,7 @@ pub(crate) struct ModelsArgs {
 pub(crate) enum ModelsCommand {
     /// Fetch a model into the cache
     Pull {
-        /// A name of the table, or org/repo[:file]
+        /// A name of the table, org/repo or org/repo:file
         name: String,
         /// Only say whether it is there
         #[arg(long)]
