@@ -1,7 +1,7 @@
 //! Decode speed of this crate's engine and of candle-transformers' `quantized_llama` on the same
 //! GGUF file: one sequence, a prompt of 32 tokens, then 128 greedy tokens, on 1 and 2 threads.
 //!
-//! `cargo bench --bench decode` prints the table. The model is `$WM_TEST_MODEL` or the default
+//! `cargo bench --features oracle --bench decode --profile dev` prints the table. The model is `$WM_TEST_MODEL` or the default
 //! model in the cache. The number of threads of both engines is fixed when a process starts, so
 //! the bench runs itself once per setting; of three runs each the fastest counts.
 

@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use greenmark::document::identify;
-use greenmark::engine::{Device, Model, Request, Session};
+use greenmark::engine::{Device, Model, Request, Session, end_ids, never_marked};
 use greenmark::prf::Key;
 use greenmark::profile::{KeyIdentity, Profile, SchemeParameters};
 use greenmark::sample::{Chain, SamplingOptions};
 use greenmark::scheme::{Marker, build};
 use greenmark::store::{Fetch, Silent, Store};
 use greenmark::text::Tokenizer;
-use greenmark::token::TokenSet;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,10 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The chain: every other processor, the mark last.
     let options = SamplingOptions { top_p: Some(0.95), ..SamplingOptions::default() };
-    let end_ids = model.info().end_ids.clone();
-    let vocab = model.info().vocab_size;
-    let never_marked = TokenSet::from_ids(vocab, tokenizer.control_ids())?;
-    let chain = Chain::new(options, vocab, &end_ids, Arc::new(never_marked))?;
+    let end_ids = end_ids(model.info(), &tokenizer);
+    let never_marked = Arc::new(never_marked(model.info(), &tokenizer)?);
+    let chain = Chain::new(options, model.info().vocab_size, &end_ids, never_marked)?;
 
     let request = Request {
         prompt: tokenizer.prompt_ids(prompt)?,

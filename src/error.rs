@@ -117,8 +117,8 @@ pub enum Error {
     /// More tokens asked for than the model's context holds.
     #[error(
         "{prompt} prompt tokens and {requested} new ones exceed the model's context of {context}; \
-         shorten the prompt or ask for at most {} new tokens",
-        context.saturating_sub(*prompt)
+         {}",
+        context_remedy(*prompt, *context)
     )]
     ContextLength {
         /// Prompt length in tokens.
@@ -208,5 +208,12 @@ impl Error {
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
         Self::Backend { what: what.into(), source: source.into() }
+    }
+}
+
+fn context_remedy(prompt: usize, context: usize) -> String {
+    match context.checked_sub(prompt) {
+        None | Some(0) => format!("shorten the prompt to fewer than {context} tokens"),
+        Some(room) => format!("shorten the prompt or ask for at most {room} new tokens"),
     }
 }

@@ -34,7 +34,7 @@ impl Gamma {
         if value < 1.0 && value * 4_294_967_296.0 >= 1.0 {
             Ok(Self(value))
         } else {
-            Err(Error::parameter("gamma", value, "a number above 0 and below 1"))
+            Err(Error::parameter("gamma", value, "a number above 0 and below 1, at least 2^-32"))
         }
     }
 
@@ -161,6 +161,15 @@ impl SchemeParameters {
         }
     }
 
+    /// The green share of a scheme that counts.
+    #[must_use]
+    pub fn gamma(&self) -> Option<Gamma> {
+        match self {
+            Self::GreenList { gamma, .. } => Some(*gamma),
+            Self::Gumbel {} => None,
+        }
+    }
+
     /// The context that the scheme uses when nothing else is said.
     #[must_use]
     pub fn default_context(&self) -> Context {
@@ -280,6 +289,12 @@ impl Profile {
         tokenizer: TokenizerIdentity,
         key: KeyIdentity,
     ) -> Result<Self> {
+        let id_is_plain =
+            (1..=64).contains(&key.id.chars().count()) && !key.id.chars().any(char::is_control);
+        if !id_is_plain {
+            let allowed = "1 to 64 characters without control characters";
+            return Err(Error::parameter("key id", key.id.escape_debug(), allowed));
+        }
         if context.width.get() == 0 {
             // A fixed context repeats from the second token on.
             if context.repeats == Repeats::Skip {
@@ -344,8 +359,38 @@ impl Profile {
         &self.key
     }
 
-    /// Compares what decides a detection (scheme, gamma, context, tokenizer, key); `delta` and the
-    /// key's name do not.
+    /// Checks that a tokenizer and a key are the ones this profile names; anything else would give
+    /// a z near 0 that says nothing.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] naming the field and both sides.
+    pub fn require(&self, tokenizer: &TokenizerIdentity, key: KeyFingerprint) -> Result<()> {
+        self.require_tokenizer(tokenizer)?;
+        self.require_key(key)
+    }
+
+    /// The tokenizer's half of [`Profile::require`].
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`].
+    pub fn require_tokenizer(&self, given: &TokenizerIdentity) -> Result<()> {
+        let remedy = "use the tokenizer of the model that wrote the text";
+        let named = &self.tokenizer;
+        same("tokenizer fingerprint", &named.fingerprint, &given.fingerprint, remedy)?;
+        same("never-marked ids", &named.never_marked, &given.never_marked, remedy)
+    }
+
+    /// The key's half of [`Profile::require`].
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`].
+    pub fn require_key(&self, given: KeyFingerprint) -> Result<()> {
+        let remedy = "use the key that the profile names";
+        same("key fingerprint", &self.key.fingerprint.to_string(), &given.to_string(), remedy)
+    }
+
+    /// Compares what decides a detection (scheme, gamma, context width, tokenizer, key); `delta`,
+    /// the rules for prompts and repeats, and the key's name do not.
     ///
     /// # Errors
     /// [`Error::Mismatch`] naming the field and both sides.
@@ -366,19 +411,29 @@ impl Profile {
         Ok(())
     }
 
-    fn deciding_fields(&self) -> [(&'static str, String); 7] {
-        let gamma = match self.scheme {
-            SchemeParameters::GreenList { gamma, .. } => gamma.to_string(),
-            SchemeParameters::Gumbel {} => "none".to_owned(),
-        };
+    fn deciding_fields(&self) -> [(&'static str, String); 6] {
+        let gamma = self.scheme.gamma().map_or("none".to_owned(), |gamma| gamma.to_string());
         [
             ("scheme", self.scheme.name().to_owned()),
             ("gamma", gamma),
             ("context width", self.context.width.to_string()),
-            ("context prompt", format!("{:?}", self.context.prompt).to_lowercase()),
             ("tokenizer fingerprint", self.tokenizer.fingerprint.clone()),
             ("never-marked ids", self.tokenizer.never_marked.clone()),
             ("key fingerprint", self.key.fingerprint.to_string()),
         ]
     }
+}
+
+fn same(field: &'static str, named: &str, given: &str, remedy: &str) -> Result<()> {
+    if named == given {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        field,
+        left_name: "the profile".to_owned(),
+        left: named.to_owned(),
+        right_name: "what was given".to_owned(),
+        right: given.to_owned(),
+        remedy: remedy.to_owned(),
+    })
 }

@@ -1,9 +1,11 @@
 //! Exit codes, a contract for scripts: 0 nothing flagged, 10 watermark found, 11 insufficient,
-//! 2 the caller's input is wrong, 1 the machine or this program failed.
+//! 2 the caller's input is wrong, 1 the machine or this program failed; 141 as a shell reports a
+//! closed pipe.
 
 use std::io::ErrorKind as IoKind;
 use std::process::ExitCode;
 
+use crate::output::note;
 use greenmark::ErrorKind;
 use greenmark::detect::Verdict;
 
@@ -20,6 +22,8 @@ pub(crate) enum Exit {
     Input,
     /// The environment or the program failed.
     Failure,
+    /// The reader of the output went away: it has what it wanted, and no verdict is claimed.
+    ClosedPipe,
 }
 
 impl Exit {
@@ -30,17 +34,20 @@ impl Exit {
             Self::Insufficient => 11,
             Self::Input => 2,
             Self::Failure => 1,
+            Self::ClosedPipe => 141,
         }
     }
 
     /// The exit of several inputs: any error first (2, then 1), else any 10, else any 11, else 0.
     pub(crate) fn combine(self, other: Self) -> Self {
+        // Scripts see codes in this order of precedence.
         let rank = |exit: Self| match exit {
-            Self::Input => 0,
-            Self::Failure => 1,
-            Self::Watermarked => 2,
-            Self::Insufficient => 3,
-            Self::Success => 4,
+            Self::ClosedPipe => 0,
+            Self::Input => 1,
+            Self::Failure => 2,
+            Self::Watermarked => 3,
+            Self::Insufficient => 4,
+            Self::Success => 5,
         };
         if rank(self) <= rank(other) { self } else { other }
     }
@@ -66,8 +73,8 @@ impl From<Verdict> for Exit {
 /// it wanted: that is no error.
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
     let exit = of(error);
-    if exit != Exit::Success {
-        eprintln!("wm: {}", message(error));
+    if exit != Exit::ClosedPipe {
+        note!("{}", message(error));
     }
     exit
 }
@@ -84,7 +91,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         if let Some(error) = cause.downcast_ref::<std::io::Error>()
             && error.kind() == IoKind::BrokenPipe
         {
-            return Exit::Success;
+            return Exit::ClosedPipe;
         }
     }
     Exit::Failure

@@ -1,6 +1,7 @@
 //! Data on standard output, where a closed pipe or a full disk is an error value and never a
-//! panic.
+//! panic; talk on standard error, where nothing can be done about either.
 
+use std::fmt::Arguments;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
@@ -23,4 +24,16 @@ pub(crate) fn line(text: &str) -> Result<()> {
 /// Writes a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     line(&serde_json::to_string_pretty(value).context("cannot write the result as JSON")?)
+}
+
+/// Says something on standard error, after the program's name.
+macro_rules! note {
+    ($($part:tt)*) => { $crate::output::say(format_args!($($part)*)) };
+}
+pub(crate) use note;
+
+/// The function behind [`note!`].
+pub(crate) fn say(text: Arguments<'_>) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(io::stderr().lock(), "wm: {text}");
 }

@@ -62,6 +62,21 @@ pub struct Evidence {
     pub skipped: Skipped,
 }
 
+/// Whether a counting scheme's score of a token says green.
+pub(super) fn is_green(score: f64) -> bool {
+    score > 0.5
+}
+
+impl Evidence {
+    /// Number of green tokens among the scored, for a scheme that counts.
+    #[must_use]
+    pub fn green(&self) -> u64 {
+        let green =
+            |outcome: &&Outcome| matches!(outcome, Outcome::Scored(score) if is_green(*score));
+        self.outcomes.iter().filter(green).count() as u64
+    }
+}
+
 /// Scores `tokens`, whose first contexts come from the end of `prompt`. The prompt itself is
 /// never scored.
 ///

@@ -1,12 +1,15 @@
 //! What a caller may choose about a detection.
 
 use crate::error::{Error, Result};
-use crate::stats::{LogProbability, ln_normal_upper};
+use crate::stats::{LogProbability, ln_normal_upper, normal_upper};
 
 /// The rate of false accusations that is accepted: a text is flagged when its corrected p is at
 /// most this.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Alpha(LogProbability);
+pub struct Alpha {
+    value: f64,
+    log: LogProbability,
+}
 
 impl Alpha {
     /// The z whose one-sided p is the default.
@@ -18,7 +21,7 @@ impl Alpha {
     /// [`Error::Parameter`] unless 0 < alpha < 1.
     pub fn new(alpha: f64) -> Result<Self> {
         if alpha > 0.0 && alpha < 1.0 {
-            Ok(Self(LogProbability::from_ln(alpha.ln())))
+            Ok(Self { value: alpha, log: LogProbability::from_ln(alpha.ln()) })
         } else {
             Err(Error::parameter("alpha", alpha, "a number above 0 and below 1"))
         }
@@ -31,28 +34,32 @@ impl Alpha {
     /// [`Error::Parameter`] unless -37 <= z <= 37.
     pub fn from_z(z: f64) -> Result<Self> {
         if (-37.0..=37.0).contains(&z) {
-            Ok(Self(LogProbability::from_ln(ln_normal_upper(z))))
+            Ok(Self::of_z(z))
         } else {
             Err(Error::parameter("z_threshold", z, "a number from -37 to 37"))
         }
     }
 
+    fn of_z(z: f64) -> Self {
+        Self { value: normal_upper(z), log: LogProbability::from_ln(ln_normal_upper(z)) }
+    }
+
     /// As a log probability.
     #[must_use]
     pub fn log(self) -> LogProbability {
-        self.0
+        self.log
     }
 
     /// As a number.
     #[must_use]
     pub fn value(self) -> f64 {
-        self.0.ln().exp()
+        self.value
     }
 }
 
 impl Default for Alpha {
     fn default() -> Self {
-        Self(LogProbability::from_ln(ln_normal_upper(Self::DEFAULT_Z)))
+        Self::of_z(Self::DEFAULT_Z)
     }
 }
 

@@ -6,11 +6,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::detect::evidence::is_green;
 use crate::detect::options::DetectOptions;
 use crate::detect::{Evidence, Look, Outcome, Skip, Skipped, Test, TokenDetails};
-use crate::profile::Profile;
+use crate::profile::{Gamma, Profile};
 use crate::scheme::{Null, Scheme};
-use crate::stats::{LogProbability, PValue};
+use crate::stats::PValue;
 use crate::token::Piece;
 
 /// The version of the report's form.
@@ -165,7 +166,8 @@ pub struct Report {
     /// Green share of the scored (counting schemes; absent when nothing was scored).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub green_fraction: Option<f64>,
-    /// Chance of green under the null (counting schemes).
+    /// The profile's green share (counting schemes); the chance that the test is computed with is
+    /// `expected_rate` of its evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
     /// Tokens left out, by reason.
@@ -228,7 +230,7 @@ impl Report {
     ) -> Self {
         let null = scheme.null();
         let tests: Vec<Test> = looks.iter().map(|look| Test::new(null, &look.evidence)).collect();
-        let deciding = most_surprising(&tests);
+        let deciding = deciding(looks, &tests, options);
         let (test, evidence) = (tests[deciding], &looks[deciding].evidence);
         let hypotheses = looks.len() as u64;
         let corrected = test.p.corrected(hypotheses);
@@ -251,10 +253,7 @@ impl Report {
             green_fraction: green
                 .filter(|_| evidence.scored > 0)
                 .map(|green| green as f64 / evidence.scored as f64),
-            gamma: match null {
-                Null::Bernoulli(rate) => Some(rate),
-                Null::Exponential => None,
-            },
+            gamma: context.profile.scheme().gamma().map(Gamma::get),
             skipped: evidence.skipped,
             tests: looks
                 .iter()
@@ -277,17 +276,28 @@ impl Report {
     }
 }
 
-/// The place of the smallest p; the first of equals.
-fn most_surprising(tests: &[Test]) -> usize {
-    (1..tests.len()).fold(0, |best, at| if tests[at].p < tests[best].p { at } else { best })
+/// Whether a look has enough tokens to conclude anything.
+fn is_sufficient(test: &Test, scored: u64, hypotheses: u64, options: &DetectOptions) -> bool {
+    let alpha = options.alpha.log();
+    let within_reach = test.best_attainable.is_none_or(|best| best.corrected(hypotheses) <= alpha);
+    scored > 0 && scored >= options.min_scored && within_reach
+}
+
+/// The place of the smallest p among the looks that can conclude anything, or among all when none
+/// can; the first of equals.
+fn deciding(looks: &[Look], tests: &[Test], options: &DetectOptions) -> usize {
+    let hypotheses = looks.len() as u64;
+    let rank = |at: usize| {
+        let short = !is_sufficient(&tests[at], looks[at].evidence.scored, hypotheses, options);
+        (short, tests[at].p.ln())
+    };
+    (1..tests.len()).fold(0, |best, at| if rank(at) < rank(best) { at } else { best })
 }
 
 fn conclude(test: &Test, scored: u64, hypotheses: u64, options: &DetectOptions) -> Verdict {
-    let alpha = options.alpha.log();
-    let out_of_reach = test.best_attainable.is_some_and(|best| best.corrected(hypotheses) > alpha);
-    if scored == 0 || scored < options.min_scored || out_of_reach {
+    if !is_sufficient(test, scored, hypotheses, options) {
         Verdict::Insufficient
-    } else if test.p.corrected(hypotheses) <= alpha {
+    } else if test.p.corrected(hypotheses) <= options.alpha.log() {
         Verdict::Watermarked
     } else {
         Verdict::NotDetected
@@ -300,13 +310,7 @@ fn z_status(test: &Test) -> Option<&'static str> {
 
 fn green_count(null: Null, evidence: &Evidence) -> Option<u64> {
     match null {
-        Null::Bernoulli(_) => Some(
-            evidence
-                .outcomes
-                .iter()
-                .filter(|outcome| matches!(outcome, Outcome::Scored(score) if *score > 0.5))
-                .count() as u64,
-        ),
+        Null::Bernoulli(_) => Some(evidence.green()),
         Null::Exponential => None,
     }
 }
@@ -354,10 +358,9 @@ fn token_details(null: Null, evidence: &Evidence, context: &ReportContext<'_>) -
             let piece = context.pieces.get(index);
             let (colour, score, skipped) = match (*outcome, null) {
                 (Outcome::Skipped(skip), _) => ("skipped", None, Some(skip)),
-                (Outcome::Scored(score), Null::Bernoulli(_)) if score > 0.5 => {
-                    ("green", Some(score), None)
+                (Outcome::Scored(score), Null::Bernoulli(_)) => {
+                    (if is_green(score) { "green" } else { "red" }, Some(score), None)
                 }
-                (Outcome::Scored(score), Null::Bernoulli(_)) => ("red", Some(score), None),
                 (Outcome::Scored(score), Null::Exponential) => ("scored", Some(score), None),
             };
             TokenDetail {
@@ -371,12 +374,4 @@ fn token_details(null: Null, evidence: &Evidence, context: &ReportContext<'_>) -
             }
         })
         .collect()
-}
-
-impl Report {
-    /// The corrected p-value as a log probability.
-    #[must_use]
-    pub fn corrected(&self) -> LogProbability {
-        LogProbability::from_ln(self.corrected_log10_p * std::f64::consts::LN_10)
-    }
 }

@@ -32,21 +32,12 @@ impl Test {
     pub fn new(null: Null, evidence: &Evidence) -> Self {
         let scored = evidence.scored as f64;
         let (mean, deviation, ln_p, best) = match null {
-            Null::Bernoulli(rate) => {
-                // A sum of zeros and ones is a whole number below 2^53.
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a count held in a float"
-                )]
-                let green = evidence.sum as u64;
-                (
-                    scored * rate,
-                    (scored * rate * (1.0 - rate)).sqrt(),
-                    ln_binomial_upper(evidence.scored, green, rate),
-                    Some(LogProbability::from_ln(scored * rate.ln())),
-                )
-            }
+            Null::Bernoulli(rate) => (
+                scored * rate,
+                (scored * rate * (1.0 - rate)).sqrt(),
+                ln_binomial_upper(evidence.scored, evidence.green(), rate),
+                Some(LogProbability::from_ln(scored * rate.ln())),
+            ),
             Null::Exponential => {
                 (scored, scored.sqrt(), ln_gamma_upper(scored, evidence.sum), None)
             }

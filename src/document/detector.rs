@@ -9,7 +9,7 @@ use super::sidecar::sha256_hex;
 use crate::detect::{DetectOptions, Look, Report, ReportContext, Warning, gather};
 use crate::error::{Error, Result};
 use crate::prf::Key;
-use crate::profile::{Profile, TokenizerIdentity};
+use crate::profile::{Profile, PromptContext, TokenizerIdentity};
 use crate::scheme::{Scheme, build};
 use crate::text::{Normalizer, Tokenizer, normalize, survey};
 use crate::token::{Piece, TokenId, TokenSet, check_ids};
@@ -24,6 +24,16 @@ pub fn identify(tokenizer: &Tokenizer) -> TokenizerIdentity {
         fingerprint: tokenizer.fingerprint().to_owned(),
         never_marked: sha256_hex(&bytes),
     }
+}
+
+/// The ids of `tokenizer` that are never marked and never scored, among `vocab` ids: its control
+/// tokens. A model may have more ids than its tokenizer; those behind it never stand in a text.
+///
+/// # Errors
+/// [`Error::TokenOutOfRange`] when `vocab` is smaller than the tokenizer's vocabulary.
+pub fn never_marked(tokenizer: &Tokenizer, vocab: usize) -> Result<TokenSet> {
+    let padding = (0..).take(vocab).skip(tokenizer.vocab_size());
+    TokenSet::from_ids(vocab, tokenizer.control_ids().into_iter().chain(padding))
 }
 
 /// Judges texts under one profile and key. Immutable and shareable between threads.
@@ -48,30 +58,8 @@ impl Detector {
         key: &Key,
         options: DetectOptions,
     ) -> Result<Self> {
-        let identity = identify(&tokenizer);
-        let differs = |field, left: &str, right: &str, remedy: &str| Error::Mismatch {
-            field,
-            left_name: "the profile".to_owned(),
-            left: left.to_owned(),
-            right_name: "what was loaded".to_owned(),
-            right: right.to_owned(),
-            remedy: remedy.to_owned(),
-        };
-        for (field, left, right) in [
-            ("tokenizer fingerprint", &profile.tokenizer().fingerprint, &identity.fingerprint),
-            ("never-marked ids", &profile.tokenizer().never_marked, &identity.never_marked),
-        ] {
-            if left != right {
-                let remedy = "use the tokenizer of the model that wrote the text";
-                return Err(differs(field, left, right, remedy));
-            }
-        }
-        let (named, given) = (profile.key().fingerprint, key.fingerprint());
-        if named != given {
-            let remedy = "use the key that the profile names";
-            return Err(differs("key fingerprint", &named.to_string(), &given.to_string(), remedy));
-        }
-        let never_marked = TokenSet::from_ids(tokenizer.vocab_size(), tokenizer.control_ids())?;
+        profile.require(&identify(&tokenizer), key.fingerprint())?;
+        let never_marked = never_marked(&tokenizer, tokenizer.vocab_size())?;
         Ok(Self {
             scheme: build(&profile, key).into(),
             never_marked: Arc::new(never_marked),
@@ -156,10 +144,7 @@ impl Detector {
             None => (text, 0),
         };
         warnings.extend(text_warnings(body, normalizers));
-        let prompt = match prompt {
-            Some(prompt) => self.tokenizer.encode_ids(prompt)?,
-            None => Vec::new(),
-        };
+        let prompt = self.prompt_ids(prompt)?;
         let pieces = self.pieces(body, skipped)?;
         let ids: Vec<TokenId> = pieces.iter().map(|piece| piece.id).collect();
         let mut looks = vec![self.look(Vec::new(), &prompt, &ids)];
@@ -180,20 +165,21 @@ impl Detector {
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
 
-    /// Judges token ids.
+    /// Judges token ids; `input_sha256` is that of the input they were read from.
     ///
     /// # Errors
     /// [`Error::TokenOutOfRange`] naming the position and the id.
-    pub fn ids(&self, ids: &[TokenId], prompt: Option<&str>) -> Result<Report> {
+    pub fn ids(
+        &self,
+        ids: &[TokenId],
+        input_sha256: String,
+        prompt: Option<&str>,
+    ) -> Result<Report> {
         check_ids(ids, self.tokenizer.vocab_size())?;
-        let prompt = match prompt {
-            Some(prompt) => self.tokenizer.encode_ids(prompt)?,
-            None => Vec::new(),
-        };
-        let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let prompt = self.prompt_ids(prompt)?;
         let context = ReportContext {
             profile: &self.profile,
-            input_sha256: sha256_hex(&bytes),
+            input_sha256,
             pieces: &[],
             ids,
             warnings: Vec::new(),
@@ -213,6 +199,15 @@ impl Detector {
             piece.chars = piece.chars.start + characters..piece.chars.end + characters;
         }
         Ok(pieces)
+    }
+
+    /// The ids of a prompt as generation read it: without a leading byte-order mark, and with the
+    /// start token where the model wants one.
+    fn prompt_ids(&self, prompt: Option<&str>) -> Result<Vec<TokenId>> {
+        // Under the rule `none` a prompt seeds nothing.
+        let seeds = self.profile.context().prompt == PromptContext::Tail;
+        let Some(prompt) = prompt.filter(|_| seeds) else { return Ok(Vec::new()) };
+        self.tokenizer.prompt_ids(prompt.strip_prefix('\u{feff}').unwrap_or(prompt))
     }
 
     fn look(&self, normalization: Vec<&'static str>, prompt: &[TokenId], ids: &[TokenId]) -> Look {

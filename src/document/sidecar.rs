@@ -95,6 +95,8 @@ impl Sidecar {
     }
 }
 
-pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+/// SHA-256 in hexadecimal digits, as sidecars and reports name inputs.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::detect::{Evidence, Outcome};
+use crate::sample::Decoding;
 use crate::text::Tokenizer;
 use crate::token::TokenId;
 
@@ -42,8 +43,8 @@ impl Finish {
 pub struct StepRecord {
     /// Its id.
     pub token: TokenId,
-    /// Length of its bytes.
-    pub bytes: usize,
+    /// Byte offset in the text of its first byte.
+    pub offset: usize,
     /// Shannon entropy of the distribution before the mark, in nats.
     pub entropy: f64,
     /// Natural logarithm of the probability it was drawn with.
@@ -57,8 +58,19 @@ pub struct StepRecord {
 pub struct Timing {
     /// Reading the prompt and drawing the first token.
     pub prompt: Duration,
-    /// Every further token.
+    /// Every further token, the end token included.
     pub decode: Duration,
+    /// Number of tokens that [`Timing::decode`] is the time of.
+    pub decoded: usize,
+}
+
+impl Timing {
+    /// Tokens a second after the first; `None` when there was no further one.
+    #[must_use]
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let seconds = self.decode.as_secs_f64();
+        (self.decoded > 0 && seconds > 0.0).then(|| self.decoded as f64 / seconds)
+    }
 }
 
 /// A finished text.
@@ -74,10 +86,10 @@ pub struct Generation {
     pub drawn: usize,
     /// One entry per id.
     pub steps: Vec<StepRecord>,
-    /// Byte offset of each id in the text.
-    pub offsets: Vec<usize>,
     /// Why it ended.
     pub finish: Finish,
+    /// Whether tokens were drawn or the best one was taken.
+    pub decoding: Decoding,
     /// Whether encoding the text gives the ids back, as a detector will see them.
     pub round_trip: bool,
     /// Where the time went.
@@ -90,24 +102,17 @@ impl Generation {
         text: String,
         mut steps: Vec<StepRecord>,
         finish: Finish,
+        decoding: Decoding,
         timing: Timing,
         tokenizer: &Tokenizer,
     ) -> Self {
         let drawn = steps.len();
-        let mut offsets = Vec::with_capacity(drawn);
-        let mut at = 0;
-        for step in &steps {
-            offsets.push(at);
-            at += step.bytes;
-        }
         if matches!(finish, Finish::StopString(_)) {
-            let kept = offsets.partition_point(|&offset| offset < text.len());
-            steps.truncate(kept);
-            offsets.truncate(kept);
+            steps.truncate(steps.partition_point(|step| step.offset < text.len()));
         }
         let ids: Vec<TokenId> = steps.iter().map(|step| step.token).collect();
         let round_trip = tokenizer.encode_ids(&text).is_ok_and(|encoded| encoded == ids);
-        Self { prompt_tokens, text, ids, drawn, steps, offsets, finish, round_trip, timing }
+        Self { prompt_tokens, text, ids, drawn, steps, finish, decoding, round_trip, timing }
     }
 
     /// Mean entropy of the steps, in nats; `None` without tokens.
@@ -125,9 +130,12 @@ impl Generation {
     /// before the bias; a step without bias with probability gamma. A detector that reads the text
     /// counts a few other tokens where decoding and encoding do not give the ids back.
     ///
-    /// `None` when nothing is counted.
+    /// `None` when nothing is counted, and under greedy decoding, where no probability decides.
     #[must_use]
     pub fn predicted_z(&self, evidence: &Evidence, gamma: f64, delta: f64) -> Option<f64> {
+        if self.decoding == Decoding::Greedy {
+            return None;
+        }
         let red_factor = (-delta).exp();
         let (mut count, mut green) = (0.0, 0.0);
         for (step, outcome) in self.steps.iter().zip(&evidence.outcomes) {

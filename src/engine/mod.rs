@@ -19,6 +19,7 @@ mod models;
 mod ops;
 mod rope;
 mod session;
+mod special;
 mod weights;
 
 pub use batch::{Logits, LogitsAt, Sequence};
@@ -32,3 +33,4 @@ pub use distribution::Distribution;
 pub use generation::{Finish, Generation, StepRecord, Timing};
 pub use model::{Model, ModelInfo};
 pub use session::{Event, Request, RequestId, Session};
+pub use special::{end_ids, never_marked};

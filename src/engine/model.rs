@@ -115,6 +115,7 @@ impl Model {
                 config.vocab
             ));
         }
+        end_ids.retain(|id| (*id as usize) < config.vocab);
         let info = ModelInfo {
             path: path.to_path_buf(),
             architecture: config.architecture,

@@ -17,8 +17,7 @@ use crate::scheme::{Greedy, Marker, Step};
 use crate::text::{StopMatcher, StopOutput, StreamDecoder, Tokenizer};
 use crate::token::{TokenId, check_ids};
 
-/// Longest piece of a prompt that one step takes, so that a long prompt does not hold up the
-/// other requests. It changes no bit of the result.
+/// Longest piece of a prompt that one step takes.
 const PROMPT_CHUNK: usize = 256;
 
 /// What to generate.
@@ -64,6 +63,7 @@ pub struct Session<'a> {
     tokenizer: &'a Tokenizer,
     slots: Vec<Slot<'a>>,
     next: u64,
+    prompt_chunk: usize,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,11 @@ struct Slot<'a> {
     decoder: StreamDecoder<'a>,
     stop: StopMatcher,
     text: String,
+    /// Length of the decoded text, what a stop string may still hold back included.
+    decoded: usize,
     records: Vec<StepRecord>,
+    /// Forward passes since the prompt was read.
+    passes: usize,
     timing: Timing,
 }
 
@@ -86,7 +90,15 @@ impl<'a> Session<'a> {
     /// A session without requests.
     #[must_use]
     pub fn new(model: &'a Model, tokenizer: &'a Tokenizer) -> Self {
-        Self { model, tokenizer, slots: Vec::new(), next: 0 }
+        Self { model, tokenizer, slots: Vec::new(), next: 0, prompt_chunk: PROMPT_CHUNK }
+    }
+
+    /// With prompts read in pieces of at most `tokens` ids (at least 1), so that a long prompt
+    /// does not hold up the other requests. It changes no bit of the result.
+    #[must_use]
+    pub fn with_prompt_chunk(mut self, tokens: usize) -> Self {
+        self.prompt_chunk = tokens.max(1);
+        self
     }
 
     /// Number of requests under way.
@@ -140,7 +152,9 @@ impl<'a> Session<'a> {
             decoder: StreamDecoder::new(self.tokenizer),
             stop: StopMatcher::new(request.stop.iter().cloned())?,
             text: String::new(),
+            decoded: 0,
             records: Vec::new(),
+            passes: 0,
             timing: Timing::default(),
             request,
         });
@@ -158,16 +172,21 @@ impl<'a> Session<'a> {
     /// Those of the model; a fault of one row is an [`Event::Failed`] of that request alone.
     pub fn step(&mut self) -> Result<Vec<Event>> {
         let started = Instant::now();
-        let mut batch: Vec<Sequence<'_>> = self.slots.iter_mut().map(Slot::sequence).collect();
+        let chunk = self.prompt_chunk;
+        let mut batch: Vec<Sequence<'_>> =
+            self.slots.iter_mut().map(|slot| slot.sequence(chunk)).collect();
         let mut rows = self.model.forward(&mut batch)?;
         drop(batch);
+        for slot in &mut self.slots {
+            slot.seen = slot.request.prompt.len().min(slot.cache.len());
+        }
         let tokenizer = self.tokenizer;
         let outcomes: Vec<Result<Option<Advance>>> = self
             .slots
             .par_iter_mut()
             .zip(rows.par_iter_mut())
             .map(|(slot, logits)| match logits.last() {
-                Some(row) => slot.advance(row, tokenizer).map(Some),
+                Some(row) => slot.advance(row).map(Some),
                 None => Ok(None),
             })
             .collect();
@@ -201,16 +220,31 @@ impl<'a> Session<'a> {
 
     /// Runs `requests` to their end and gives the results in their order; `on_text` is called
     /// with a request's place and the text that can no longer change, and may end the run by an
-    /// error.
+    /// error. Requests that joined before go on beside them, but their results are not kept:
+    /// use a session of its own.
     ///
     /// # Errors
-    /// The first error of any request, of the model or of `on_text`.
+    /// The first error of any request, of the model or of `on_text`; the requests of this call
+    /// then leave the session.
     pub fn run<E: From<Error>>(
         &mut self,
         requests: Vec<Request>,
         mut on_text: impl FnMut(usize, &str) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<Generation>, E> {
         let mut ids = Vec::with_capacity(requests.len());
+        let outcome = self.run_to_end(requests, &mut ids, &mut on_text);
+        if outcome.is_err() {
+            self.slots.retain(|slot| !ids.contains(&slot.id));
+        }
+        outcome
+    }
+
+    fn run_to_end<E: From<Error>>(
+        &mut self,
+        requests: Vec<Request>,
+        ids: &mut Vec<RequestId>,
+        on_text: &mut impl FnMut(usize, &str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Vec<Generation>, E> {
         for request in requests {
             ids.push(self.add(request)?);
         }
@@ -249,13 +283,12 @@ struct Advance {
 
 impl Slot<'_> {
     /// The ids that the model reads next.
-    fn sequence(&mut self) -> Sequence<'_> {
+    fn sequence(&mut self, chunk: usize) -> Sequence<'_> {
         let prompt = &self.request.prompt;
         let (ids, logits) = if self.seen < prompt.len() {
-            let end = prompt.len().min(self.seen + PROMPT_CHUNK);
-            let chunk = &prompt[self.seen..end];
-            self.seen = end;
-            (chunk, if end == prompt.len() { LogitsAt::Last } else { LogitsAt::None })
+            let end = prompt.len().min(self.seen + chunk);
+            let logits = if end == prompt.len() { LogitsAt::Last } else { LogitsAt::None };
+            (&prompt[self.seen..end], logits)
         } else {
             let tokens = self.history.tokens();
             (&tokens[tokens.len() - 1..], LogitsAt::Last)
@@ -264,7 +297,7 @@ impl Slot<'_> {
     }
 
     /// Samples a token from `logits` and takes it in.
-    fn advance(&mut self, logits: &[f32], tokenizer: &Tokenizer) -> Result<Advance> {
+    fn advance(&mut self, logits: &[f32]) -> Result<Advance> {
         let step = match &mut self.request.marker {
             Some(marker) => marker.step(&self.request.prompt, self.history.generated()),
             None => Step::KEEP,
@@ -280,8 +313,9 @@ impl Slot<'_> {
             let text = self.flush();
             return Ok(Advance { text, finish: Some(Finish::EndToken(outcome.token)) });
         }
-        self.take(&outcome, tokenizer);
+        self.take(&outcome);
         let fresh = self.decoder.push(outcome.token);
+        self.decoded += fresh.len();
         let StopOutput { mut text, stop } = self.stop.push(&fresh);
         self.text.push_str(&text);
         let finish = if let Some(index) = stop {
@@ -295,10 +329,11 @@ impl Slot<'_> {
         Ok(Advance { text, finish })
     }
 
-    fn take(&mut self, outcome: &Outcome, tokenizer: &Tokenizer) {
+    fn take(&mut self, outcome: &Outcome) {
         self.records.push(StepRecord {
             token: outcome.token,
-            bytes: tokenizer.token_bytes(outcome.token).map_or(0, <[u8]>::len),
+            // A token that starts inside a character stands where its first byte will be.
+            offset: self.decoded + self.decoder.pending(),
             entropy: outcome.entropy,
             logprob: outcome.logprob,
             green_mass: outcome.green_mass,
@@ -315,10 +350,15 @@ impl Slot<'_> {
     }
 
     fn account(&mut self, elapsed: Duration) {
-        if self.records.len() <= 1 {
+        // The pass that ends the prompt draws the first token.
+        if self.passes == 0 {
             self.timing.prompt += elapsed;
         } else {
             self.timing.decode += elapsed;
+        }
+        self.timing.decoded = self.passes;
+        if self.seen == self.request.prompt.len() {
+            self.passes += 1;
         }
     }
 
@@ -328,6 +368,7 @@ impl Slot<'_> {
             std::mem::take(&mut self.text),
             std::mem::take(&mut self.records),
             finish,
+            self.request.chain.decoding(),
             self.timing,
             tokenizer,
         )

@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretBox};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::prf::hex;
 
 const FINGERPRINT_TAG: &[u8] = b"greenmark/key-fingerprint/1";
 const FORM: &str = "64 hexadecimal digits and a newline";
@@ -88,6 +89,10 @@ impl Key {
     pub fn read(path: &Path) -> Result<Self> {
         let metadata =
             fs::metadata(path).map_err(|source| Error::io("read key file", path, source))?;
+        if !metadata.is_file() {
+            let remedy = "name a file; `wm keygen` makes one";
+            return Err(Error::file(path, None, "not a regular file", remedy));
+        }
         refuse_shared(path, &metadata)?;
         if metadata.len() > 1024 {
             return Err(Error::file(
@@ -118,18 +123,19 @@ impl Key {
     /// [`Error::Io`]; its kind is `AlreadyExists` when the file is there.
     pub fn write_new(&self, path: &Path) -> Result<()> {
         let failed = |source| Error::io("create key file", path, source);
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(failed)?;
         let mut text = Zeroizing::new(String::with_capacity(65));
         for byte in self.expose() {
             text.push(hex_digit(byte >> 4));
             text.push(hex_digit(byte & 15));
         }
         text.push('\n');
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+        // Written whole beside its place and then linked there, so that no reader meets half a
+        // key and a full disk leaves none. Temporary files have mode 0600.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+        file.persist_noclobber(path).map(drop).map_err(|error| failed(error.error))
     }
 
     /// The first 8 bytes of SHA-256(tag || key), which tell keys apart and give nothing away.
@@ -179,7 +185,7 @@ pub struct KeyFingerprint([u8; 8]);
 
 impl std::fmt::Display for KeyFingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -199,7 +205,7 @@ impl<'de> serde::Deserialize<'de> for KeyFingerprint {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong = || serde::de::Error::custom("a key fingerprint is 16 hexadecimal digits");
-        if text.len() != 16 || !text.is_ascii() {
+        if text.len() != 16 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(wrong());
         }
         let value = u64::from_str_radix(&text, 16).map_err(|_| wrong())?;

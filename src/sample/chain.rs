@@ -17,7 +17,9 @@ use crate::sample::history::{History, PenaltyScope};
 use crate::sample::math::{MASS_ONE, MAX_CANDIDATES};
 use crate::sample::options::{GREEDY_BELOW, MirostatMode, MirostatOptions, SamplingOptions};
 use crate::sample::order::Order;
-use crate::sample::processors::{Active, Kind, MEMBERS, Setup, StepContext, mirostat, watermark};
+use crate::sample::processors::{
+    Active, Kind, MEMBERS, Member, Setup, StepContext, mirostat, watermark,
+};
 use crate::scheme::{Action, Step};
 use crate::token::{TokenId, TokenSet, check_ids};
 
@@ -37,7 +39,9 @@ pub struct Chain {
     never_marked: Arc<TokenSet>,
     decoding: Decoding,
     mirostat: Option<MirostatOptions>,
-    members: Vec<(&'static str, Active)>,
+    /// In order; one that was asked for with a value that changes nothing has no processor, but
+    /// a trace shows it.
+    members: Vec<(&'static str, Option<Active>)>,
     effective: Effective,
 }
 
@@ -51,6 +55,17 @@ pub struct Effective {
     pub order: Vec<String>,
     /// The truncation members that were asked for and that Mirostat or greedy decoding replaces.
     pub replaced: Vec<String>,
+}
+
+impl Effective {
+    /// As it is in a run with or without a mark: without one, no watermark acts.
+    #[must_use]
+    pub fn of_run(mut self, marked: bool) -> Self {
+        if !marked {
+            self.order.retain(|name| name != watermark::NAME);
+        }
+        self
+    }
 }
 
 /// The result of a step.
@@ -133,6 +148,7 @@ impl Chain {
             ));
         }
         check_ids(end_ids, vocab)?;
+        let asked = asked_for(&options);
         let mut parameters = options.over(SamplingOptions::built_in());
         let order = parameters.order.clone().unwrap_or_default();
         let scope = |own: PenaltyScope| parameters.penalty_last_n.map_or(own, PenaltyScope::Last);
@@ -153,11 +169,12 @@ impl Chain {
             _ => Decoding::Sampled,
         };
         let mirostat = parameters.mirostat.filter(|given| given.mode != MirostatMode::Off);
-        let (members, replaced) = build(&setup, &order, decoding, mirostat.is_some())?;
+        let (members, replaced) = build(&setup, &order, &asked, decoding, mirostat.is_some())?;
         if let PenaltyScope::Last(length) = setup.repetition_scope {
             parameters.penalty_last_n = Some(length);
         }
-        let acting = members.iter().map(|&(name, _)| name.to_owned());
+        let acting = members.iter().filter(|(_, active)| active.is_some());
+        let acting = acting.map(|&(name, _)| name.to_owned());
         let effective = Effective {
             order: acting.chain([watermark::NAME.to_owned()]).collect(),
             parameters,
@@ -272,7 +289,9 @@ impl Chain {
 
         let context = StepContext { history, draw };
         for (name, processor) in &self.members {
-            processor.apply(candidates, &context);
+            if let Some(processor) = processor {
+                processor.apply(candidates, &context);
+            }
             if candidates.live() == 0 {
                 return Err(Error::NoTokenAllowed { member: name, step: draw.step });
             }
@@ -317,12 +336,23 @@ impl Chain {
     }
 }
 
-/// The acting members in order, and the names of those that were asked for but are replaced.
-type Built = (Vec<(&'static str, Active)>, Vec<String>);
+/// The members in order, and the names of those that were asked for but are replaced.
+type Built = (Vec<(&'static str, Option<Active>)>, Vec<String>);
+
+/// The members whose own option was given, whatever its value.
+fn asked_for(options: &SamplingOptions) -> Vec<&'static str> {
+    // Options are plain data, which always has a JSON form.
+    let given = serde_json::to_value(options).unwrap_or_default();
+    let asked = |member: &&&Member| {
+        member.options.first().is_some_and(|option| given.get(option).is_some())
+    };
+    MEMBERS.iter().filter(asked).map(|member| member.name).collect()
+}
 
 fn build(
     setup: &Setup<'_>,
     order: &Order,
+    asked: &[&'static str],
     decoding: Decoding,
     has_mirostat: bool,
 ) -> Result<Built> {
@@ -342,7 +372,14 @@ fn build(
     }
     let mut members = Vec::new();
     for &name in order.members() {
-        members.extend(built.remove(name).map(|processor| (name, processor)));
+        let acting = built.remove(name);
+        // Greedy decoding has no place for these, and Mirostat none for those it replaces.
+        let skipped = replaced.iter().any(|other| other == name)
+            || decoding == Decoding::Greedy
+                && MEMBERS.iter().any(|member| member.name == name && member.kind != Kind::Edit);
+        if acting.is_some() || asked.contains(&name) && !skipped {
+            members.push((name, acting));
+        }
     }
     if let Some(name) = built.keys().next() {
         return Err(Error::parameter("order", order, format!("an order that has {name}")));

@@ -13,5 +13,5 @@ mod probability;
 
 pub use binomial::ln_binomial_upper;
 pub use gamma::ln_gamma_upper;
-pub use normal::{ln_normal_upper, normal_quantile_upper, normal_upper};
+pub use normal::{ln_normal_upper, normal_upper};
 pub use probability::{LogProbability, PValue};

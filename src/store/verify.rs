@@ -3,7 +3,6 @@
 //! A stamp is no proof against somebody who can write into the cache; it tells a file that was
 //! checked from one that was changed, cut or half written since.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::prf::hex;
 
 const CHUNK: usize = 1 << 18;
 
@@ -45,15 +46,6 @@ pub(super) fn copy_hashed(
 pub(super) fn sha256_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     copy_hashed(&mut file, &mut io::sink(), u64::MAX).map(|(_, sha256)| sha256)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// What was true of a file when its SHA-256 was last computed.

@@ -62,13 +62,11 @@ impl PromptTemplate {
     /// The template that comes with a tokenizer.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if there is none; otherwise as [`PromptTemplate::new`].
+    /// [`Error::File`] if there is none; otherwise as [`PromptTemplate::new`].
     pub fn from_tokenizer(tokenizer: &Tokenizer) -> Result<Self> {
-        let source = tokenizer.chat_template().ok_or_else(|| Error::Unavailable {
-            what: "the chat template".to_owned(),
-            reason: format!("{} has none", tokenizer.origin().display()),
-            remedy: "give the prompt without --chat, or use a model with a chat template"
-                .to_owned(),
+        let source = tokenizer.chat_template().ok_or_else(|| {
+            let remedy = "give the prompt without --chat, or use a model with a chat template";
+            Error::file(tokenizer.origin(), None, "there is no chat template", remedy)
         })?;
         Self::new(source, tokenizer)
     }

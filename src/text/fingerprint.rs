@@ -14,11 +14,10 @@
 //! Left out on purpose: the size of the vocabulary and unused ids (file forms pad differently),
 //! templates, BOS and EOS settings, truncation, padding, and how the encoder works.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
 use super::vocab::{Slot, Vocab};
+use crate::prf::hex;
 use crate::token::TokenId;
 
 /// The settings that enter the fingerprint beside vocabulary and merges.
@@ -65,9 +64,5 @@ pub(super) fn fingerprint(
         hash.update(left.to_le_bytes());
         hash.update(right.to_le_bytes());
     }
-    hash.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&hash.finalize())
 }

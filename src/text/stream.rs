@@ -89,6 +89,12 @@ impl<'a> StreamDecoder<'a> {
         self.stream.push(bytes)
     }
 
+    /// Number of bytes that wait for the rest of their character, at most three.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.stream.pending.len()
+    }
+
     /// Ends the stream and gives what was held back.
     #[must_use]
     pub fn finish(&mut self) -> String {

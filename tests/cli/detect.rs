@@ -88,7 +88,7 @@ fn the_first_line_holds_the_result_and_the_exit_code_the_verdict() {
     exit code: 11
     ----- stdout -----
     z -2.83  p 1.000e0  log10 p 0.00  green 0 of 8  insufficient
-      8 scored tokens are too few to conclude anything at alpha 3.17e-5
+      8 scored tokens are too few to conclude anything (alpha 3.17e-5, --min-scored)
       not scored of 9 tokens: 1 without context
     ----- stderr -----
     "#);
@@ -254,16 +254,71 @@ fn the_wrong_tokenizer_or_key_of_a_profile_is_refused() {
     let flags: Vec<&str> = bench.flags.iter().map(String::as_str).collect();
     let shown = bench.user.run(&[&["profile", "show"][..], &flags[..]].concat()).stdout;
     let human = bench.user.file("human.txt", HUMAN);
-    let wrong =
-        bench.user.file("w.json", shown.replace("\"fingerprint\": \"", "\"fingerprint\": \"0"));
-    bench.detect(&[&human, "--profile", &wrong]).refused(2, &["w.json"]);
-    let mut lines: Vec<String> = shown.lines().map(str::to_owned).collect();
-    let at = lines.iter().position(|line| line.contains("never_marked")).unwrap();
-    lines[at] = "    \"never_marked\": \"00\"".into();
-    let wrong = bench.user.file("w.json", lines.join("\n"));
-    bench.detect(&[&human, "--profile", &wrong]).refused(2, &["never-marked ids disagrees"]);
+    let mut json: Value = serde_json::from_str(&shown).unwrap();
+    for (field, named) in
+        [("fingerprint", "tokenizer fingerprint"), ("never_marked", "never-marked ids")]
+    {
+        let mut wrong = json.clone();
+        wrong["tokenizer"][field] = "00".into();
+        let wrong = bench.user.file("w.json", wrong.to_string());
+        bench
+            .detect(&[&human, "--profile", &wrong])
+            .refused(2, &[&format!("{named} disagrees"), "w.json"]);
+    }
+    json["key"]["fingerprint"] = "0011223344556677".into();
+    let wrong = bench.user.file("w.json", json.to_string());
+    bench.detect(&[&human, "--profile", &wrong]).refused(2, &["key fingerprint disagrees"]);
+    json["key"]["fingerprint"] = "+011223344556677".into();
+    let wrong = bench.user.file("w.json", json.to_string());
+    bench.detect(&[&human, "--profile", &wrong]).refused(2, &["16 hexadecimal digits"]);
     let right = bench.user.file("r.json", &shown);
     assert_eq!(bench.detect(&[&human, "--profile", &right]).code, 0);
+}
+
+#[test]
+fn ids_that_are_none_are_refused_without_showing_the_file() {
+    let bench = Bench::new();
+    let key = bench.flags[1].clone();
+    let run = bench.detect(&["--ids", &key]);
+    run.refused(2, &["64 characters at position 0", "team.key"]);
+    assert!(!run.stderr.contains(&KEY[..16]), "{}", run.block());
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    let bench = Bench::new();
+    for args in [&["-", "-"][..], &["-", "--prompt-file", "-"], &["--prompt-file", "-"]] {
+        let run = bench.user.run_with_stdin(&bench.args(args), HUMAN.as_bytes());
+        run.refused(2, &["standard input once"]);
+    }
+}
+
+#[test]
+fn the_form_of_the_output_depends_on_what_was_asked_for() {
+    let bench = Bench::new();
+    bench.user.file("one/a.txt", HUMAN);
+    std::fs::create_dir(bench.user.path("empty")).unwrap();
+    let row: Value = serde_json::from_str(&bench.detect(&["one", "--json"]).stdout).unwrap();
+    assert_eq!(row["path"], "one/a.txt");
+    assert_eq!(row["report"]["verdict"], "not_detected");
+    // One bad folder keeps no other input from being judged.
+    let run = bench.detect(&["empty", "one"]);
+    run.refused(2, &["empty", "no text file"]);
+    assert!(run.stdout.contains("one/a.txt: z "), "{}", run.block());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn file_names_that_are_no_text_and_links_are_judged() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    let text = bench.user.file("real.txt", HUMAN);
+    std::fs::create_dir(bench.user.path("in")).unwrap();
+    let odd = bench.user.path("in").join(std::ffi::OsStr::from_bytes(b"odd\xff.txt"));
+    std::fs::write(odd, HUMAN).unwrap();
+    std::os::unix::fs::symlink(&text, bench.user.path("in/link.txt")).unwrap();
+    let run = bench.detect(&["in", "--json"]);
+    assert_eq!((run.code, run.stdout.lines().count()), (0, 2), "{}", run.block());
 }
 
 #[test]

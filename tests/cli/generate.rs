@@ -338,7 +338,7 @@ fn s29_the_room_of_the_context_is_exact() {
     assert_eq!(run("252").json()["samples"][0]["ids"].as_array().unwrap().len(), 252);
     run("253").refused(2, &["4 prompt tokens", "253", "256", "at most 252"]);
     run("0").refused(2, &["max_tokens"]);
-    let unset = bench.generate(&["abcd", "--json", "--seed", "1", "--min-tokens", "300"]).json();
+    let unset = bench.generate(&["abcd", "--json", "--seed", "1", "--min-tokens", "252"]).json();
     assert_eq!(unset["samples"][0]["ids"].as_array().unwrap().len(), 252);
     let long = "Q".repeat(300);
     bench.generate(&[&long]).refused(2, &["300 prompt tokens", "256"]);
@@ -418,6 +418,9 @@ fn the_sidecar_rules() {
     assert_eq!(detect(&["--ignore-sidecar"]).json()["profile"]["scheme"]["gamma"], 0.5);
     assert_eq!(detect(&["--gamma", "0.25"]).json()["generation"]["seed"], 7);
     detect(&["--sidecar", "--gamma", "0.5"]).refused(2, &["gamma disagrees", "command line"]);
+    assert_eq!(detect(&["--sidecar", "--gamma", "0.25"]).json()["scored"], followed["scored"]);
+    detect(&["--gamma", "0.25", "--delta", "3"]).refused(2, &["delta disagrees", "3", "2"]);
+    assert_eq!(detect(&["--gamma", "0.25"]).json()["profile"], sidecar["profile"]);
     // A folder never loads one.
     let folder = bench.user.path("").display().to_string();
     std::fs::create_dir(bench.user.path("only")).unwrap();
@@ -426,12 +429,88 @@ fn the_sidecar_rules() {
     let only = format!("{folder}only");
     let base =
         ["detect", &only, "--json", "--key-file", &bench.flags[5], "--tokenizer", &bench.flags[3]];
-    assert_eq!(bench.user.run(&base).json()["profile"]["scheme"]["gamma"], 0.5);
+    assert_eq!(bench.user.run(&base).json()["report"]["profile"]["scheme"]["gamma"], 0.5);
     // A changed text has no sidecar any more.
     std::fs::write(&out, "something else entirely").unwrap();
     let json = detect(&[]).json();
     assert_eq!(json["warnings"][0]["code"], "stale_sidecar");
+    detect(&["--sidecar"]).refused(2, &["text SHA-256 disagrees"]);
+    let args =
+        ["detect", "-", "--sidecar", "--key-file", &bench.flags[5], "--tokenizer", &bench.flags[3]];
+    bench.user.run_with_stdin(&args, b"text").refused(2, &["sidecar", "standard input"]);
     assert!(json.get("generation").is_none());
+}
+
+#[test]
+fn a_rule_for_the_prompt_is_no_reason_to_refuse_a_sidecar() {
+    let bench = Bench::new();
+    let out = bench.user.path("c.txt").display().to_string();
+    let flags = ["the rain", "--seed", "7", "--max-tokens", "60", "--context-prompt", "none"];
+    bench.generate(&[&flags[..], &["--out", &out]].concat());
+    let prompt = bench.user.file("p.txt", "the rain");
+    let base =
+        ["detect", &out, "--json", "--key-file", &bench.flags[5], "--tokenizer", &bench.flags[3]];
+    let json = bench.user.run(&base).json();
+    assert_eq!(json["profile"]["context"]["prompt"], "none");
+    // Nor does a prompt seed what the rule left unmarked.
+    let with = bench.user.run(&[&base[..], &["--prompt-file", &prompt]].concat()).json();
+    assert_eq!(with["skipped"]["prefix"], 1);
+}
+
+#[test]
+fn values_that_would_run_away_are_refused_before_the_work() {
+    let bench = Bench::new();
+    bench.generate(&["x", "--threads", "100000"]).refused(2, &["threads: 100000", "512"]);
+    bench.generate(&["x", "--n", "1000000"]).refused(2, &["n: 1000000", "1024"]);
+    bench
+        .generate(&["x", "--max-tokens", "5", "--min-tokens", "6"])
+        .refused(2, &["min_tokens: 6", "--max-tokens, which is 5"]);
+    bench.generate(&["x", "--out", "/nonexistent/x.txt"]).refused(2, &["/nonexistent/x.txt"]);
+    bench.generate(&["x", "--no-watermark", "--gamma", "0.3"]).refused(2, &["--no-watermark"]);
+    bench.generate(&["x", "--chat"]).refused(2, &["no chat template"]);
+}
+
+#[test]
+fn an_unmarked_run_names_no_watermark() {
+    let bench = Bench::new();
+    let json = bench.generate(&["x", "--json", "--no-watermark", "--max-tokens", "3"]).json();
+    assert_eq!(
+        (&json["watermark"], &json["effective"]["order"]),
+        (&false.into(), &serde_json::json!([]))
+    );
+    assert!(json.get("profile").is_none());
+}
+
+#[test]
+fn w02_another_tokenizer_than_the_models_own_is_refused() {
+    let bench = Bench::new();
+    let folder = bench.user.path("model");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        std::fs::copy(format!("{}/{name}", tiny_model("llama")), folder.join(name)).unwrap();
+    }
+    std::fs::copy(tiny_tokenizer(), folder.join("tokenizer.json")).unwrap();
+    let model = folder.display().to_string();
+    let run = |tokenizer: &str| {
+        bench.user.run(&[
+            "generate",
+            "x",
+            "--max-tokens",
+            "3",
+            "--model",
+            &model,
+            "--tokenizer",
+            tokenizer,
+            "--key-file",
+            &bench.flags[5],
+        ])
+    };
+    assert_eq!(run(&bench.flags[3]).code, 0);
+    // One merge less is another tokenizer.
+    let mut other: Value = serde_json::from_str(&read(tiny_tokenizer())).unwrap();
+    other["model"]["merges"].as_array_mut().unwrap().pop();
+    let other = bench.user.file("other.json", other.to_string());
+    run(&other).refused(2, &["tokenizer fingerprint disagrees", "the model", "other.json"]);
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn chain_refuses_what_it_cannot_honour() {
     };
     run("[1,2", &[]).refused(2, &["logits", "JSON list"]);
     run("[]", &[]).refused(2, &["logits"]);
-    run("[1,\"nan\",2]", &[]).refused(1, &["1 of 3 logits are NaN"]);
+    run("[1,\"nan\",2]", &[]).refused(2, &["logits: 1 of 3 NaN"]);
     run("[null,null]", &[]).refused(2, &["no token allowed"]);
     run("[1,2]", &["--temperature", "-1"]).refused(2, &["temperature"]);
     run("[1,2]", &["--top-p", "1.1"]).refused(2, &["top_p"]);
@@ -117,6 +117,55 @@ fn chain_refuses_what_it_cannot_honour() {
     run("[1,2]", &["--order", "watermark;top_k"]).refused(2, &["watermark last"]);
     run("[1,2]", &["--order", "top_p", "--top-k", "1"]).refused(2, &["top_k"]);
     run("[1,2]", &["--logit-bias", "7"]).refused(2, &["logit_bias"]);
+}
+
+#[test]
+fn a_member_that_was_asked_for_has_its_stage_even_when_it_changes_nothing() {
+    let user = User::new();
+    let flags =
+        ["--temperature", "1", "--top-k", "1000", "--top-p", "1", "--repetition-penalty", "1"];
+    let report = chain(&user, "[2,1,0,-1,-2]", &flags);
+    let stages = report["stages"].as_array().unwrap();
+    let names: Vec<&str> =
+        stages.iter().map(|stage| stage["processor"].as_str().unwrap()).collect();
+    assert_eq!(names, ["repetition", "temperature", "top_k", "top_p"]);
+    assert!(stages.iter().all(|stage| stage["logits"] == json!([2.0, 1.0, 0.0, -1.0, -2.0])));
+    assert_eq!(report["effective"]["order"], json!([]), "nothing acts");
+}
+
+#[test]
+fn s08_a_real_vocabulary_comes_from_a_file() {
+    let user = User::new();
+    // Head .3 and 10,000 tails of 7e-5: top-p .9 keeps 8,572 tails, min-p .1 none.
+    let logits: Vec<f64> =
+        std::iter::once(0.3f64.ln()).chain(std::iter::repeat_n(7e-5f64.ln(), 10_000)).collect();
+    let file = user.file("logits.json", serde_json::to_string(&logits).unwrap());
+    let file = format!("@{file}");
+    assert_eq!(probabilities(&chain(&user, &file, &["--top-p", "0.9"])).len(), 8573);
+    assert_eq!(probabilities(&chain(&user, &file, &["--min-p", "0.1"])).len(), 1);
+}
+
+#[test]
+fn top_n_sigma_does_not_depend_on_the_temperature() {
+    let user = User::new();
+    for temperature in ["1", "0.001", "0.0001", "0.00002"] {
+        let flags = ["--top-n-sigma", "1", "--temperature", temperature];
+        let report = chain(&user, "[5,4.9,4,3,2,1,0,-1]", &flags);
+        let stages = report["stages"].as_array().unwrap();
+        let kept = &stages.iter().find(|s| s["processor"] == "top_n_sigma").unwrap()["kept"];
+        assert_eq!(*kept, json!([0, 1, 2, 3]), "temperature {temperature}");
+    }
+}
+
+#[test]
+fn a_context_that_the_history_used_up_is_not_marked_again() {
+    let user = User::new();
+    let key = user.key("k", KEY);
+    let flags = ["--watermark", "--key-file", &key, "--repeats", "skip", "--history"];
+    let report = chain(&user, "[2,1,0,-1,-2]", &[&flags[..], &["1,2,1,2"]].concat());
+    assert_eq!(report["outcome"]["green_mass"], Value::Null);
+    let report = chain(&user, "[2,1,0,-1,-2]", &[&flags[..], &["1,2,3"]].concat());
+    assert_ne!(report["outcome"]["green_mass"], Value::Null);
 }
 
 #[test]

@@ -109,6 +109,18 @@ fn a_second_look_is_paid_for() {
 }
 
 #[test]
+fn a_look_that_can_conclude_nothing_does_not_decide() {
+    // 14 of 14 cannot reach alpha after two looks; the other look is long and shows nothing.
+    let report = report_of(&[look(50, 100), look(14, 14)], &DetectOptions::default());
+    assert_eq!((report.verdict, report.scored), (Verdict::NotDetected, 100));
+    let report = report_of(&[look(14, 14), look(10, 12)], &DetectOptions::default());
+    assert_eq!((report.verdict, report.scored), (Verdict::Insufficient, 14));
+    let options = DetectOptions { min_scored: 50, ..DetectOptions::default() };
+    let report = report_of(&[look(49, 49), look(58, 60)], &options);
+    assert_eq!((report.verdict, report.scored), (Verdict::Watermarked, 60));
+}
+
+#[test]
 fn w11_five_thousand_green_tokens_have_a_finite_logarithm_and_a_status() {
     let report = report_of(&[look(5000, 5000)], &DetectOptions::default());
     let json = serde_json::to_value(&report).unwrap();

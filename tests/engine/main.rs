@@ -8,6 +8,7 @@ mod bits;
 mod checkpoints;
 mod fixtures;
 mod linear;
+mod marked_text;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod real_model;

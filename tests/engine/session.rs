@@ -142,27 +142,72 @@ fn a_request_joins_between_steps_and_gets_the_tokens_it_would_get_alone() {
 }
 
 #[test]
-fn a_long_prompt_is_read_in_chunks_without_a_trace() {
+fn a_prompt_read_in_chunks_gives_the_same_text() {
     let bench = Bench::new("llama");
-    // 200 ids; the cut of the prompt is inside the engine's own limit and inside the session's.
-    let prompt = "Q".repeat(200);
-    let request = Request { max_tokens: 20, ..bench.request(&prompt, greedy()) };
+    let prompt = "the rain in Spain stays mainly in the plain. ".repeat(4);
+    let request = bench.request(&prompt, sampled());
+    assert!(request.prompt.len() > 100);
     let whole = bench.alone(request.clone());
-    let mut cache = bench.model.new_cache(230).unwrap();
-    let mut ids = request.prompt;
-    let mut last = None;
-    for chunk in ids.chunks(7) {
-        let mut batch = [greenmark::engine::Sequence {
-            ids: chunk,
-            cache: &mut cache,
-            logits: greenmark::engine::LogitsAt::Last,
-        }];
-        last = Some(bench.model.forward(&mut batch).unwrap().remove(0));
+    for chunk in [1, 7, 64] {
+        let mut session = bench.session().with_prompt_chunk(chunk);
+        let short = bench.request("the", sampled());
+        let texts =
+            session.run(vec![request.clone(), short.clone()], |_, _| Ok::<(), Error>(())).unwrap();
+        assert_eq!(texts[0].ids, whole.ids, "chunks of {chunk}");
+        assert_eq!(texts[1].ids, bench.alone(short).ids, "beside chunks of {chunk}");
     }
-    let row = last.unwrap();
-    let best = greenmark::engine::Distribution::of(row.last().unwrap()).unwrap().argmax;
-    assert_eq!(best, whole.ids[0]);
-    ids.clear();
+}
+
+#[test]
+fn offsets_are_those_of_the_text_even_where_bytes_are_no_text() {
+    let bench = Bench::new("llama");
+    // A high temperature over single bytes: most of them are no UTF-8.
+    let options = SamplingOptions { temperature: Some(3.0), ..sampled() };
+    let mut broken = 0;
+    for seed in 0..20 {
+        let request = Request { seed, ..bench.request("the rain", options.clone()) };
+        let text = bench.alone(request);
+        broken += text.text.matches('\u{fffd}').count();
+        let (mut last, mut bytes) = (0, Vec::new());
+        for step in &text.steps {
+            assert!(step.offset >= last && step.offset <= text.text.len());
+            last = step.offset;
+            // What was decoded before a token that starts a character stands before its offset.
+            if std::str::from_utf8(&bytes).is_ok() {
+                assert_eq!(step.offset, bytes.len());
+            }
+            bytes.extend_from_slice(bench.tokenizer.token_bytes(step.token).unwrap());
+        }
+        assert_eq!(text.text, String::from_utf8_lossy(&bytes));
+    }
+    assert!(broken > 20, "the case has to occur: {broken}");
+}
+
+#[test]
+fn an_id_that_ends_a_text_is_never_marked_whatever_its_kind() {
+    let bench = Bench::new("llama");
+    // Token 50 ends the text here although it is ordinary for the tokenizer.
+    let mut info = bench.model.info().clone();
+    info.end_ids = vec![2, 50];
+    let ends = greenmark::engine::end_ids(&info, &bench.tokenizer);
+    assert!(ends.contains(&50) && ends.contains(&2));
+    let never = greenmark::engine::never_marked(&info, &bench.tokenizer).unwrap();
+    assert!([0, 1, 2, 50].iter().all(|&id| never.contains(id)) && !never.contains(51));
+}
+
+#[test]
+fn a_run_that_fails_leaves_no_request_behind() {
+    let bench = Bench::new("llama");
+    let mut session = bench.session();
+    let error = session.run(vec![bench.request("the rain", sampled())], |_, _| {
+        Err(Error::parameter("reader", "gone", "a reader"))
+    });
+    assert!(error.is_err());
+    assert_eq!(session.active(), 0);
+    let wrong = Request { max_tokens: 0, ..bench.request("x", sampled()) };
+    let batch = vec![bench.request("the rain", sampled()), wrong];
+    assert!(session.run(batch, |_, _| Ok::<(), Error>(())).is_err());
+    assert_eq!(session.active(), 0);
 }
 
 #[test]
@@ -278,7 +323,7 @@ fn streamed_text_adds_up_and_stop_strings_cut_ids_and_offsets() {
     assert_eq!(cut.text, whole.text[..whole.text.find(&stop).unwrap()]);
     assert_eq!(streamed, cut.text);
     assert_eq!(cut.ids, whole.ids[..cut.ids.len()]);
-    assert!(cut.offsets.iter().all(|&offset| offset < cut.text.len()));
+    assert!(cut.steps.iter().all(|step| step.offset < cut.text.len()));
     assert!(cut.drawn >= cut.ids.len());
     assert_eq!(cut.ids.len(), cut.steps.len());
 }

@@ -174,7 +174,7 @@ fn check_marked(case: &Case<'_>) {
 /// A batch is a list of chains and histories: nothing is shared but the buffers.
 #[test]
 fn requests_of_a_batch_do_not_touch_each_other() {
-    let file = vectors::read(&vectors::folder().join("samplers.json"));
+    let file = vectors::read(&vectors::repository_folder().join("samplers.json"));
     let logits = numbers(&file["logit_sets"]["normal"]);
     let requests = [
         json!({ "temperature": 0.7, "top_k": 5 }),

@@ -151,6 +151,7 @@ impl Diary {
         self.0.iter().map(String::as_str).filter(|line| !line.starts_with("downloaded")).collect()
     }
 
+    #[cfg(feature = "hub")]
     pub(crate) fn downloaded(&self) -> Vec<u64> {
         let count = |line: &String| line.strip_prefix("downloaded ").map(|n| n.parse().unwrap());
         self.0.iter().filter_map(count).collect()

@@ -13,7 +13,7 @@ pub(crate) struct DetectArgs {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Read token ids (a JSON list, or numbers between white space) instead of text
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "normalize"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "normalize", "sidecar"])]
     pub(crate) ids: Option<PathBuf>,
     /// The prompt of the text: gives the first tokens their context and is not scored
     #[arg(long, value_name = "FILE")]
@@ -27,14 +27,15 @@ pub(crate) struct DetectArgs {
     /// Fewer scored tokens than this are insufficient
     #[arg(long, value_name = "N")]
     pub(crate) min_scored: Option<u64>,
-    /// Look a second time after these changes (and pay for the look)
+    /// Look a second time after these changes and pay for the look: newlines, zero-width,
+    /// confusables
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) normalize: Vec<String>,
     /// List every token with its offsets in the JSON report
     #[arg(long)]
     pub(crate) details: bool,
     /// Follow the profile of the sidecar FILE.wm.json
-    #[arg(long, conflicts_with = "ignore_sidecar")]
+    #[arg(long, conflicts_with_all = ["ignore_sidecar", "profile"])]
     pub(crate) sidecar: bool,
     /// Do not read the sidecar
     #[arg(long)]

@@ -7,19 +7,25 @@ use clap::{Args, Subcommand};
 use super::{KeyArgs, MarkArgs, SamplingArgs};
 
 #[derive(Debug, Args)]
-pub(crate) struct ModelSource {
+pub(crate) struct WeightsSource {
     /// A model name, a GGUF file, a safetensors folder, org/repo or org/repo:file
     #[arg(long, value_name = "SPEC", default_value = "default")]
     pub(crate) model: String,
-    /// A tokenizer.json, when the model's own is missing or cannot be read
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tokenizer: Option<PathBuf>,
     /// Never fetch anything
     #[arg(long)]
     pub(crate) offline: bool,
     /// Threads of the engine [default: one per core]; changes no token
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelSource {
+    #[command(flatten)]
+    pub(crate) weights: WeightsSource,
+    /// A tokenizer.json, when the model's own is missing or cannot be read
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokenizer: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -50,12 +56,13 @@ pub(crate) struct GenerateArgs {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1)]
     pub(crate) n: u32,
     /// Generate without a mark
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["profile", "scheme", "gamma", "delta", "context_width",
+        "context_prompt", "repeats"])]
     pub(crate) no_watermark: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the text to FILE and its sidecar to FILE.wm.json
+    /// Write the text to FILE and, when it is marked, its sidecar to FILE.wm.json
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print the effective parameters and the order of the chain on standard error

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::generate::ModelSource;
+use super::generate::WeightsSource;
 use super::{KeyArgs, MarkArgs, SamplingArgs, TokenizerArgs};
 
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(crate) struct GreenListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ChainArgs {
-    /// The logits, a JSON list; `null`, `"-inf"`, `"inf"` and `"nan"` are understood
+    /// The logits, a JSON list or @FILE; `null`, `"-inf"`, `"inf"` and `"nan"` are understood
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) logits: String,
     /// Generated token ids so far, between commas
@@ -90,7 +90,7 @@ pub(crate) struct ModelArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) source: ModelSource,
+    pub(crate) source: WeightsSource,
 }
 
 #[derive(Debug, Args)]

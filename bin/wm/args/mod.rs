@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use detect::DetectArgs;
 pub(crate) use generate::{DemoArgs, EvalArgs, EvalCommand, GenerateArgs};
 #[cfg(feature = "engine")]
-pub(crate) use generate::{EvalQuickArgs, ModelSource};
+pub(crate) use generate::{EvalQuickArgs, ModelSource, WeightsSource};
 pub(crate) use inspect::{
     ChainArgs, GreenListArgs, InspectArgs, InspectCommand, ModelArgs, TokensArgs,
 };

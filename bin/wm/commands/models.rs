@@ -40,7 +40,7 @@ fn list(as_json: bool) -> Result<Exit> {
                     "sha256": row.entry.sha256,
                     "licence": row.entry.licence,
                     "state": state(row.state),
-                    "path": row.path,
+                    "path": row.path.display().to_string(),
                 })
             })
             .collect();

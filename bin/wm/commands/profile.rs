@@ -1,7 +1,6 @@
 //! `wm profile`: the parameters of a mark, shown or checked.
 
 use anyhow::Result;
-use greenmark::Error;
 use greenmark::document::identify;
 use greenmark::prf::Key;
 use greenmark::profile::Profile;
@@ -28,35 +27,12 @@ fn show(args: &ProfileShowArgs) -> Result<Exit> {
 
 fn check(args: ProfileCheckArgs) -> Result<Exit> {
     let profile = Profile::read(&args.file)?;
-    let name = args.file.display().to_string();
-    let differs = |field, left: &str, right_name: String, right: &str| Error::Mismatch {
-        field,
-        left_name: name.clone(),
-        left: left.to_owned(),
-        right_name,
-        right: right.to_owned(),
-        remedy: "one of the two is not the one this profile was made with".to_owned(),
-    };
     if let Some(path) = &args.key_file {
-        let (named, given) = (profile.key().fingerprint, Key::read(path)?.fingerprint());
-        if named != given {
-            let right_name = path.display().to_string();
-            let (left, right) = (named.to_string(), given.to_string());
-            return Err(differs("key fingerprint", &left, right_name, &right).into());
-        }
+        profile.require_key(Key::read(path)?.fingerprint())?;
     }
-    if let Some(spec) = args.tokenizer {
-        let source = TokenizerArgs { tokenizer: spec.clone(), offline: args.offline };
-        let given = identify(&*resolve_tokenizer(&source)?);
-        let named = profile.tokenizer();
-        for (field, left, right) in [
-            ("tokenizer fingerprint", &named.fingerprint, &given.fingerprint),
-            ("never-marked ids", &named.never_marked, &given.never_marked),
-        ] {
-            if left != right {
-                return Err(differs(field, left, spec, right).into());
-            }
-        }
+    if let Some(tokenizer) = args.tokenizer {
+        let source = TokenizerArgs { tokenizer, offline: args.offline };
+        profile.require_tokenizer(&identify(&*resolve_tokenizer(&source)?))?;
     }
     output::json(&json!({"valid": true, "profile": profile}))?;
     Ok(Exit::Success)

@@ -7,6 +7,7 @@ use greenmark::profile::KeyIdentity;
 use greenmark::{Error, Result};
 
 use crate::args::KeyArgs;
+use crate::output::note;
 
 /// A key and the name under which reports speak of it.
 pub(crate) struct NamedKey {
@@ -75,10 +76,7 @@ fn default_key(source: KeySource) -> Result<Key> {
     let key = Key::generate()?;
     match key.write_new(&path) {
         Ok(()) => {
-            eprintln!(
-                "wm: made a key for this user at {}; keep it secret and safe",
-                path.display()
-            );
+            note!("made a key for this user at {}; keep it secret and safe", path.display());
             Ok(key)
         }
         // Another run made it between the two looks.

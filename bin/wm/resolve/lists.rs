@@ -6,42 +6,53 @@ use std::path::Path;
 use greenmark::token::TokenId;
 use greenmark::{Error, Result};
 
-/// Ids from text: a JSON list, or numbers between commas or white space. Empty text is no id.
+const FORM: &str = "token ids: a JSON list, or whole numbers between commas or white space";
+
+/// Ids on the command line: a JSON list, or numbers between commas or white space. Empty text is
+/// no id.
 pub(crate) fn parse_ids(name: &'static str, text: &str) -> Result<Vec<TokenId>> {
-    let wrong = |found: &str| {
-        Error::parameter(name, found, "token ids: a JSON list, or whole numbers between commas")
-    };
+    ids(text).map_err(|wrong| {
+        // A slip of a paste is not echoed whole.
+        let shown: String = wrong.part.chars().take(40).collect();
+        Error::parameter(name, format!("{shown} at position {}", wrong.position), FORM)
+    })
+}
+
+/// Ids from a file's bytes. What the file holds is never repeated: it may be a text or a key that
+/// was named by mistake.
+pub(crate) fn ids_from(path: &Path, bytes: &[u8]) -> Result<Vec<TokenId>> {
+    let refuse = |problem: String| Error::file(path, None, problem, format!("give {FORM}"));
+    let text = std::str::from_utf8(bytes).map_err(|_| refuse("not text".to_owned()))?;
+    ids(text).map_err(|wrong| {
+        let length = wrong.part.chars().count();
+        match wrong.part.parse::<u64>() {
+            Ok(id) => refuse(format!("id {id} at position {} is no token id", wrong.position)),
+            Err(_) => refuse(format!(
+                "{length} characters at position {} are no token id",
+                wrong.position
+            )),
+        }
+    })
+}
+
+/// A part of a list that is no id.
+struct Wrong<'a> {
+    position: usize,
+    part: &'a str,
+}
+
+fn ids(text: &str) -> std::result::Result<Vec<TokenId>, Wrong<'_>> {
     let trimmed = text.trim();
     let inner = match trimmed.strip_prefix('[') {
-        Some(rest) => rest.strip_suffix(']').ok_or_else(|| wrong(trimmed))?,
+        Some(rest) => rest.strip_suffix(']').ok_or(Wrong { position: 0, part: trimmed })?,
         None => trimmed,
     };
     inner
         .split(|c: char| c == ',' || c.is_whitespace())
-        .map(str::trim)
         .filter(|part| !part.is_empty())
         .enumerate()
-        .map(|(position, part)| {
-            let id: u64 = part.parse().map_err(|_| wrong(part))?;
-            TokenId::try_from(id).map_err(|_| {
-                Error::parameter(
-                    name,
-                    format!("id {id} at position {position}"),
-                    "ids below 2^32 and inside the vocabulary",
-                )
-            })
-        })
+        .map(|(position, part)| part.parse().map_err(|_| Wrong { position, part }))
         .collect()
-}
-
-/// Ids from a file, or from standard input for `-`.
-pub(crate) fn read_ids(path: &Path) -> Result<Vec<TokenId>> {
-    let bytes = read_input(path)?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let at = error.valid_up_to() as u64;
-        Error::file(path, at, "not text", "give token ids as numbers or a JSON list")
-    })?;
-    parse_ids("ids", text)
 }
 
 /// The bytes of a file, or of standard input for `-`.

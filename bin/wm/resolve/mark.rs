@@ -12,47 +12,58 @@ use crate::args::{MarkArgs, PromptContextName, RepeatsName, SchemeName};
 pub(crate) struct ExplicitMark {
     scheme: SchemeParameters,
     context: Context,
-    file: Option<(String, Profile)>,
+    /// The profile that the flags were laid over, and its name.
+    base: Option<(String, Profile)>,
 }
 
 impl ExplicitMark {
     /// Lays the flags over the profile file or the defaults. A flag that disagrees with the
     /// file is an error, never a silent override.
     pub(crate) fn resolve(args: &MarkArgs) -> Result<Self> {
-        let file = match &args.profile {
-            Some(path) => Some((path.display().to_string(), Profile::read(path)?)),
-            None => None,
-        };
-        let scheme = scheme(args, file.as_ref().map(|(_, profile)| profile.scheme()))?;
-        let base = match &file {
+        match &args.profile {
+            Some(path) => Self::over(args, path.display().to_string(), Profile::read(path)?),
+            None => Self::lay(args, None),
+        }
+    }
+
+    /// Lays the flags over `profile`, which is called `name`.
+    pub(crate) fn over(args: &MarkArgs, name: String, profile: Profile) -> Result<Self> {
+        Self::lay(args, Some((name, profile)))
+    }
+
+    fn lay(args: &MarkArgs, base: Option<(String, Profile)>) -> Result<Self> {
+        let scheme = scheme(args, base.as_ref().map(|(_, profile)| profile.scheme()))?;
+        let rule = match &base {
             Some((_, profile)) => *profile.context(),
             None => scheme.default_context(),
         };
         let context = Context {
-            width: args.context_width.map_or(Ok(base.width), ContextWidth::new)?,
+            width: args.context_width.map_or(Ok(rule.width), ContextWidth::new)?,
             prompt: match args.context_prompt {
-                None => base.prompt,
+                None => rule.prompt,
                 Some(PromptContextName::Tail) => PromptContext::Tail,
                 Some(PromptContextName::None) => PromptContext::None,
             },
             repeats: match args.repeats {
-                None => base.repeats,
+                None => rule.repeats,
                 Some(RepeatsName::Mark) => Repeats::Mark,
                 Some(RepeatsName::Skip) => Repeats::Skip,
             },
         };
-        Ok(Self { scheme, context, file })
+        Ok(Self { scheme, context, base })
     }
 
     /// The profile for a tokenizer and a key, which must be the ones a profile file names.
     pub(crate) fn profile(self, tokenizer: TokenizerIdentity, key: KeyIdentity) -> Result<Profile> {
         let effective = Profile::new(self.scheme, self.context, tokenizer, key)?;
-        let Some((name, file)) = self.file else { return Ok(effective) };
+        let Some((name, base)) = self.base else { return Ok(effective) };
         let remedy = "leave the flag out to follow the profile, or use another profile";
-        effective.agree("the command line", &file, &name, remedy)?;
-        require("delta", &delta_text(&effective), &name, &delta_text(&file), remedy)?;
+        effective.agree("the command line", &base, &name, remedy)?;
+        require("delta", &delta_text(&effective), &name, &delta_text(&base), remedy)?;
         let repeats = |profile: &Profile| format!("{:?}", profile.context().repeats).to_lowercase();
-        require("context repeats", &repeats(&effective), &name, &repeats(&file), remedy)?;
+        require("context repeats", &repeats(&effective), &name, &repeats(&base), remedy)?;
+        let prompt = |profile: &Profile| format!("{:?}", profile.context().prompt).to_lowercase();
+        require("context prompt", &prompt(&effective), &name, &prompt(&base), remedy)?;
         Ok(effective)
     }
 }

@@ -9,6 +9,7 @@ use greenmark::text::Tokenizer;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::TokenizerArgs;
+use crate::output::note;
 
 /// Whether the flags allow a download.
 pub(crate) fn fetch(offline: bool) -> Fetch {
@@ -23,7 +24,7 @@ impl Progress for Bar {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Started { what, bytes } => {
-                eprintln!("wm: fetching {what}");
+                note!("fetching {what}");
                 let bar = bytes.map_or_else(ProgressBar::no_length, ProgressBar::new);
                 if let Ok(style) =
                     ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec}")
@@ -38,16 +39,16 @@ impl Progress for Bar {
                 }
             }
             Event::Waiting { path } => {
-                eprintln!("wm: another run is fetching {}; waiting for it", path.display());
+                note!("another run is fetching {}; waiting for it", path.display());
             }
             Event::Discarded { path, reason } => {
-                eprintln!("wm: not using {}: {reason}", path.display());
+                note!("not using {}: {reason}", path.display());
             }
             Event::Finished { path } => {
                 if let Some(bar) = self.0.take() {
                     bar.finish_and_clear();
                 }
-                eprintln!("wm: verified {}", path.display());
+                note!("verified {}", path.display());
             }
             // Checking is quick, and later versions may have events that need no words.
             _ => {}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use greenmark::Error;
 
+use crate::args::DetectArgs;
 use crate::resolve::read_input;
 
 /// One text to judge.
@@ -14,6 +15,8 @@ pub(super) enum Input {
     File(PathBuf),
     /// A file of a folder that was named.
     Member(PathBuf),
+    /// A folder that gives no text, with the reason.
+    Folder(PathBuf, String),
     /// Standard input.
     Stdin,
 }
@@ -21,18 +24,37 @@ pub(super) enum Input {
 impl Input {
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::File(path) | Self::Member(path) => path,
+            Self::File(path) | Self::Member(path) | Self::Folder(path, _) => path,
             Self::Stdin => Path::new("-"),
         }
     }
 
-    pub(super) fn name(&self) -> PathBuf {
-        self.path().to_path_buf()
-    }
-
     pub(super) fn read(&self) -> Result<Vec<u8>, Error> {
-        read_input(self.path())
+        match self {
+            Self::Folder(path, problem) => {
+                let remedy =
+                    "name a folder with text files; hidden files and sidecars are left out";
+                Err(Error::file(path, None, problem.as_str(), remedy))
+            }
+            Self::File(_) | Self::Member(_) | Self::Stdin => read_input(self.path()),
+        }
     }
+}
+
+/// Refuses to read two things from standard input, of which the second would be empty.
+pub(super) fn standard_input_once(args: &DetectArgs) -> Result<(), Error> {
+    let is_stdin = |path: &&PathBuf| path.as_os_str() == "-";
+    let texts = args.paths.iter().filter(is_stdin).count();
+    let silent = usize::from(args.paths.is_empty() && args.ids.is_none());
+    let others = [&args.ids, &args.prompt_file].into_iter().flatten().filter(is_stdin).count();
+    if texts + silent + others > 1 {
+        return Err(Error::parameter(
+            "-",
+            "twice",
+            "standard input once: name a file for the other",
+        ));
+    }
+    Ok(())
 }
 
 /// The inputs that `paths` name; standard input when there are none.
@@ -53,14 +75,10 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
             inputs.push(Input::Stdin);
         } else if path.is_dir() {
             let before = inputs.len();
-            walk(path, &mut inputs)?;
+            walk(path, &mut inputs);
             if inputs.len() == before {
-                return Err(Error::file(
-                    path,
-                    None,
-                    "the folder holds no text file",
-                    "name a folder with text files; hidden files and sidecars are left out",
-                ));
+                inputs
+                    .push(Input::Folder(path.clone(), "the folder holds no text file".to_owned()));
             }
         } else {
             inputs.push(Input::File(path.clone()));
@@ -69,26 +87,28 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<Input>, Error> {
     Ok(inputs)
 }
 
-/// Every file below `folder` in the order of names, without hidden files and sidecars.
-fn walk(folder: &Path, inputs: &mut Vec<Input>) -> Result<(), Error> {
-    let failed = |source| Error::io("list", folder, source);
-    let mut entries = std::fs::read_dir(folder)
-        .map_err(failed)?
-        .collect::<std::io::Result<Vec<_>>>()
-        .map_err(failed)?;
+/// Every file below `folder` in the order of names, without hidden files and sidecars. A link to
+/// a file is that file; links to folders are not followed, since they may lead back.
+fn walk(folder: &Path, inputs: &mut Vec<Input>) {
+    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => {
+            inputs.push(Input::Folder(folder.to_path_buf(), format!("cannot be listed: {error}")));
+            return;
+        }
+    };
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
-        let name = entry.file_name();
+        let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
         if name.starts_with('.') || name.ends_with(".wm.json") {
             continue;
         }
-        let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() {
-            walk(&entry.path(), inputs)?;
-        } else if kind.is_file() {
-            inputs.push(Input::Member(entry.path()));
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(&path, inputs);
+        } else if !path.is_dir() {
+            inputs.push(Input::Member(path));
         }
     }
-    Ok(())
 }

@@ -2,24 +2,26 @@
 
 mod inputs;
 mod render;
+mod sidecar;
 
 use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails};
-use greenmark::document::{Detector, Sidecar, identify, sidecar_path};
-use greenmark::profile::{Profile, TokenizerIdentity};
+use greenmark::document::{Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
 use serde_json::json;
 
 use crate::args::DetectArgs;
 use crate::exit::{self, Exit};
-use crate::output;
+use crate::output::{self, note};
 use crate::resolve::{
-    KeySource, NamedKey, read_ids, read_text, resolve_key, resolve_profile, resolve_tokenizer,
+    KeySource, NamedKey, ids_from, read_input, read_text, resolve_key, resolve_profile,
+    resolve_tokenizer,
 };
 use inputs::Input;
+use sidecar::Beside;
 
 #[cfg(feature = "engine")]
 pub(crate) use render::first_line;
@@ -37,62 +39,62 @@ struct Run<'a> {
 pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let options = options(args)?;
     let normalizers =
-        args.normalize.iter().map(|name| Normalizer::parse(name)).collect::<Result<_, _>>()?;
+        args.normalize.iter().map(|name| Normalizer::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    inputs::standard_input_once(args)?;
+    let inputs = if args.ids.is_some() { Vec::new() } else { inputs::expand(&args.paths)? };
     let prompt = args.prompt_file.as_deref().map(read_text).transpose()?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
-    let profile = profile(args, identify(&tokenizer), &key)?;
+    let profile = resolve_profile(&args.mark, identify(&tokenizer), key.identity())?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
     let run = Run { args, detector, key, options, normalizers, prompt };
-    if let Some(path) = &args.ids {
-        let report = run.detector.ids(&read_ids(path)?, run.prompt.as_deref())?;
-        show(args, None, &report)?;
-        return Ok(report.verdict.into());
+    match &args.ids {
+        Some(path) => run.ids(path),
+        None => run.inputs(&inputs),
     }
-    run.inputs(&inputs::expand(&args.paths)?)
 }
 
 impl Run<'_> {
+    fn ids(&self, path: &Path) -> Result<Exit> {
+        let bytes = read_input(path)?;
+        let ids = ids_from(path, &bytes)?;
+        let report = self.detector.ids(&ids, sha256_hex(&bytes), self.prompt.as_deref())?;
+        self.show(None, &report)?;
+        Ok(report.verdict.into())
+    }
+
     /// Judges every input. One that fails does not keep the others from being judged.
+    ///
+    /// The form of the output depends on what was asked for, not on what a folder holds: one file
+    /// or standard input gives one report, anything else a line for each.
     fn inputs(&self, inputs: &[Input]) -> Result<Exit> {
-        if let [input] = inputs {
+        if let [input @ (Input::File(_) | Input::Stdin)] = inputs {
             let report = self.judge(input)?;
-            show(self.args, None, &report)?;
+            self.show(None, &report)?;
             return Ok(report.verdict.into());
         }
         let mut exit = Exit::Success;
         for input in inputs {
-            let name = input.name();
-            match self.judge(input) {
+            exit = exit.combine(match self.judge(input) {
                 Ok(report) => {
-                    show(self.args, Some(&name), &report)?;
-                    exit = exit.combine(report.verdict.into());
+                    self.show(Some(input.path()), &report)?;
+                    report.verdict.into()
                 }
-                Err(error) => {
-                    if self.args.json {
-                        let error = exit::message(&error);
-                        output::line(&json!({"path": name, "error": error}).to_string())?;
-                    } else {
-                        eprintln!("wm: {}", exit::message(&error));
-                    }
-                    exit = exit.combine(exit::of(&error));
-                }
-            }
+                Err(error) => self.show_error(input.path(), &error)?,
+            });
         }
         Ok(exit)
     }
 
     fn judge(&self, input: &Input) -> Result<Report> {
         let bytes = input.read()?;
-        let detector;
-        let (judge, generation, note) = match self.sidecar(input, &bytes)? {
+        let followed;
+        let (judge, generation, note) = match sidecar::look(self, input, &bytes)? {
             Beside::Nothing => (&self.detector, None, None),
             Beside::Stale(note) => (&self.detector, None, Some(note)),
-            Beside::Agrees(sidecar) => (&self.detector, Some(sidecar.generation), None),
-            Beside::Followed(sidecar) => {
-                detector =
-                    self.detector.with_profile(sidecar.profile, &self.key.key, self.options)?;
-                (&detector, Some(sidecar.generation), None)
+            Beside::Profile { profile, generation } => {
+                followed = self.detector.with_profile(profile, &self.key.key, self.options)?;
+                (&followed, Some(generation), None)
             }
         };
         let prompt = self.prompt.as_deref();
@@ -102,61 +104,27 @@ impl Run<'_> {
         Ok(report)
     }
 
-    /// The sidecar of a file that was named itself; those of a folder's files are never read.
-    fn sidecar(&self, input: &Input, bytes: &[u8]) -> Result<Beside> {
-        let Input::File(path) = input else { return Ok(Beside::Nothing) };
-        let beside = sidecar_path(path);
-        if self.args.ignore_sidecar || !beside.is_file() {
-            if self.args.sidecar && !beside.is_file() {
-                return Err(Error::file(
-                    &beside,
-                    None,
-                    "there is no sidecar",
-                    "leave --sidecar out to detect by flags",
-                )
-                .into());
+    fn show(&self, name: Option<&Path>, report: &Report) -> Result<()> {
+        match (self.args.json, name) {
+            (true, None) => output::json(report),
+            (true, Some(name)) => {
+                let name = name.display().to_string();
+                output::line(&json!({"path": name, "report": report}).to_string())
             }
-            return Ok(Beside::Nothing);
+            (false, name) => output::write(&render::text(name, report)),
         }
-        let sidecar = Sidecar::read(&beside)?;
-        if !sidecar.belongs_to(bytes) {
-            return Ok(Beside::Stale(greenmark::detect::Warning {
-                code: "stale_sidecar",
-                text: format!("{} belongs to another text and was not used", beside.display()),
-            }));
-        }
-        let (name, ours) = (beside.display().to_string(), self.detector.profile());
-        if self.args.sidecar {
-            self.flags_agree(&sidecar.profile, &name)?;
-            return Ok(Beside::Followed(sidecar));
-        }
-        let remedy = "pass --sidecar to follow it or --ignore-sidecar to go without it";
-        ours.agree("this detection", &sidecar.profile, &name, remedy)?;
-        Ok(Beside::Agrees(sidecar))
     }
 
-    /// With `--sidecar`, a flag that was given may still not disagree with it.
-    fn flags_agree(&self, theirs: &Profile, name: &str) -> Result<()> {
-        let mark = &self.args.mark;
-        let explicit = mark.profile.is_some()
-            || mark.scheme.is_some()
-            || mark.gamma.is_some()
-            || mark.context_width.is_some()
-            || mark.context_prompt.is_some();
-        if explicit {
-            let remedy = "leave the flag out to follow the sidecar";
-            self.detector.profile().agree("the command line", theirs, name, remedy)?;
+    fn show_error(&self, name: &Path, error: &anyhow::Error) -> Result<Exit> {
+        let message = exit::message(error);
+        if self.args.json {
+            let name = name.display().to_string();
+            output::line(&json!({"path": name, "error": message}).to_string())?;
+        } else {
+            note!("{message}");
         }
-        Ok(())
+        Ok(exit::of(error))
     }
-}
-
-/// What stands beside a file.
-enum Beside {
-    Nothing,
-    Stale(greenmark::detect::Warning),
-    Agrees(Sidecar),
-    Followed(Sidecar),
 }
 
 fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
@@ -170,20 +138,4 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
         min_scored: args.min_scored.unwrap_or(default.min_scored),
         details: if args.details { TokenDetails::Include } else { TokenDetails::Omit },
     })
-}
-
-fn profile(
-    args: &DetectArgs,
-    tokenizer: TokenizerIdentity,
-    key: &NamedKey,
-) -> Result<Profile, Error> {
-    resolve_profile(&args.mark, tokenizer, key.identity())
-}
-
-fn show(args: &DetectArgs, name: Option<&Path>, report: &Report) -> Result<()> {
-    match (args.json, name) {
-        (true, None) => output::json(report),
-        (true, Some(name)) => output::line(&json!({"path": name, "report": report}).to_string()),
-        (false, name) => output::write(&render::text(name, report)),
-    }
 }

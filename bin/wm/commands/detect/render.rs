@@ -57,7 +57,7 @@ fn detail_lines(report: &Report) -> Vec<String> {
             report.alpha
         ),
         Verdict::Insufficient => format!(
-            "{} scored tokens are too few to conclude anything at alpha {:.2e}",
+            "{} scored tokens are too few to conclude anything (alpha {:.2e}, --min-scored)",
             report.scored, report.alpha
         ),
     });

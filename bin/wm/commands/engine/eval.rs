@@ -15,7 +15,7 @@ use super::loaded::Loaded;
 use super::prepare::{self, Mark};
 use crate::args::{EvalQuickArgs, MarkArgs};
 use crate::exit::Exit;
-use crate::output;
+use crate::output::{self, note};
 use crate::resolve::{ExplicitMark, NamedKey};
 
 const PROMPTS: &str = include_str!("../../../../data/prompts/raw.txt");
@@ -87,7 +87,7 @@ pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
     for (group, texts) in [("marked", &marked), ("unmarked", &plain)] {
         for (index, text) in texts.iter().enumerate() {
             let report = detector.text(&text.text, None, &[], None)?;
-            let of_ids = detector.ids(&text.ids, None)?;
+            let of_ids = detector.ids(&text.ids, String::new(), None)?;
             let predicted_z = if group == "marked" { mark.predicted_z(text) } else { None };
             rows.push(Row {
                 z_of_ids: of_ids.z,
@@ -150,7 +150,7 @@ fn generate(loaded: &Loaded, mark: Option<&Mark>, args: &EvalQuickArgs) -> Resul
         let batch = std::mem::replace(&mut requests, rest);
         let mut session = Session::new(&loaded.model, &loaded.tokenizer);
         texts.extend(session.run(batch, |_, _| Ok::<(), Error>(()))?);
-        eprintln!("wm: {} texts written", texts.len());
+        note!("{} texts written", texts.len());
     }
     Ok(texts)
 }

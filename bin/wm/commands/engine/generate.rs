@@ -8,7 +8,7 @@ use greenmark::Error;
 use greenmark::document::{Sidecar, TokenEntropy, sidecar_path};
 use greenmark::engine::{Generation, Request, Session};
 use greenmark::profile::Profile;
-use greenmark::sample::Effective;
+use greenmark::sample::{Decoding, Effective};
 use greenmark::text::{ChatMessage, GenerationPrompt, PromptTemplate};
 use greenmark::token::TokenId;
 use serde::Serialize;
@@ -18,11 +18,14 @@ use super::loaded::Loaded;
 use super::prepare::{self, Mark};
 use crate::args::GenerateArgs;
 use crate::exit::Exit;
-use crate::output;
+use crate::output::{self, note};
 use crate::resolve::{read_text, resolve_sampling};
 
 /// New tokens when nothing is said.
 const DEFAULT_MAX_TOKENS: usize = 256;
+
+/// Texts of one run: each holds a cache of its own.
+const MAX_SAMPLES: u32 = 1024;
 
 /// The whole result of a run.
 #[derive(Serialize)]
@@ -32,6 +35,7 @@ struct RunReport<'a> {
     effective: &'a Effective,
     seed: u64,
     watermark: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a Profile>,
     load_seconds: f64,
     samples: Vec<SampleReport<'a>>,
@@ -43,19 +47,23 @@ struct SampleReport<'a> {
     text: &'a str,
     ids: &'a [TokenId],
     finish_reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<&'a str>,
     round_trip: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     mean_entropy_nats: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     predicted_z: Option<f64>,
     prompt_seconds: f64,
     decode_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tokens_per_second: Option<f64>,
 }
 
 pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     let options = resolve_sampling(&args.sampling)?;
-    if args.n == 0 {
-        return Err(Error::parameter("n", 0, "at least 1").into());
+    if !(1..=MAX_SAMPLES).contains(&args.n) {
+        return Err(Error::parameter("n", args.n, format!("1 to {MAX_SAMPLES}")).into());
     }
     if args.n > 1 && args.out.is_some() {
         return Err(Error::parameter("out", "with several texts", "one text: --n 1").into());
@@ -64,20 +72,33 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
     let ids = prompt_ids(args, &prompt, &loaded)?;
     let end_ids = loaded.end_ids();
+    let min_tokens = options.min_tokens;
     let chain = prepare::chain(options, &loaded, &end_ids)?;
     let mark =
         if args.no_watermark { None } else { Some(Mark::resolve(&args.mark, &args.key, &loaded)?) };
     let max_tokens = max_tokens(args, ids.len(), loaded.model.info().context_length)?;
+    if let Some(min_tokens) = min_tokens.filter(|&least| least > max_tokens) {
+        let allowed = format!("at most --max-tokens, which is {max_tokens}");
+        return Err(Error::parameter("min_tokens", min_tokens, allowed).into());
+    }
     let seed = args.seed.map_or_else(random_seed, Ok)?;
+    if let Some(path) = &args.out {
+        can_be_written(path)?;
+    }
+    let effective = chain.effective().clone().of_run(mark.is_some());
+    if !effective.replaced.is_empty() {
+        let by = if chain.decoding() == Decoding::Greedy { "greedy decoding" } else { "mirostat" };
+        note!("{by} takes the place of {}", effective.replaced.join(", "));
+    }
     if args.verbose {
-        eprintln!("wm: seed {seed}, {} prompt tokens, at most {max_tokens} new", ids.len());
-        eprintln!("wm: order {}", chain.effective().order.join("; "));
-        eprintln!("wm: {}", serde_json::to_string(&chain.effective().parameters)?);
-        eprintln!("wm: {}", loaded.model.info().weights);
+        note!("seed {seed}, {} prompt tokens, at most {max_tokens} new", ids.len());
+        note!("order {}", effective.order.join("; "));
+        note!("{}", serde_json::to_string(&effective.parameters)?);
+        note!("{}", loaded.model.info().weights);
     }
     if args.n > 1 && mark.as_ref().is_some_and(Mark::is_keyed_draw) {
-        eprintln!(
-            "wm: under one key the samples of this scheme begin alike; they differ only where a \
+        note!(
+            "under one key the samples of this scheme begin alike; they differ only where a \
              context was seen before"
         );
     }
@@ -103,9 +124,9 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     }
     if args.json {
         let report = RunReport {
-            model: args.source.model.clone(),
+            model: args.source.weights.model.clone(),
             prompt_tokens: ids.len(),
-            effective: chain.effective(),
+            effective: &effective,
             seed,
             watermark: mark.is_some(),
             profile: mark.as_ref().map(|mark| &mark.profile),
@@ -124,16 +145,28 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     }
     if let (Some(path), [text]) = (&args.out, texts.as_slice()) {
         let generation = json!({
-            "model": args.source.model,
-            "sampling": chain.effective(),
+            "model": args.source.weights.model,
+            "sampling": effective,
             "seed": seed,
         });
         write_text(path, text, mark.as_ref(), generation)?;
     }
     for text in &texts {
-        eprintln!("wm: {}", summary(text, mark.as_ref()));
+        note!("{}", summary(text, mark.as_ref()));
     }
     Ok(Exit::Success)
+}
+
+/// Finds out before the work whether its result can be kept; changes nothing.
+fn can_be_written(path: &Path) -> Result<(), Error> {
+    let failed = |source| Error::io("write", path, source);
+    // A link to nowhere counts as something that is there.
+    let new = path.symlink_metadata().is_err();
+    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
+    if new {
+        std::fs::remove_file(path).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Writes a text and, when it is marked, its sidecar.
@@ -158,16 +191,13 @@ pub(super) fn write_text(
     let entropies = text
         .steps
         .iter()
-        .zip(&text.offsets)
-        .map(|(step, &byte)| TokenEntropy { byte, nats: step.entropy })
+        .map(|step| TokenEntropy { byte: step.offset, nats: step.entropy })
         .collect();
     Sidecar::new(mark.profile.clone(), text.text.as_bytes(), generation, entropies).write(&beside)
 }
 
 /// One line about a text.
 pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
-    let rate =
-        |count: usize, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let marked = match mark {
         None => "not marked".to_owned(),
         Some(mark) => match mark.predicted_z(text) {
@@ -175,16 +205,12 @@ pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
             None => "marked".to_owned(),
         },
     };
-    format!(
-        "{} tokens ({}), {marked}, {:.1} tokens/s",
-        text.ids.len(),
-        text.finish.reason(),
-        rate(text.drawn.saturating_sub(1), text.timing.decode.as_secs_f64()),
-    )
+    let speed =
+        text.timing.tokens_per_second().map_or(String::new(), |s| format!(", {s:.1} tokens/s"));
+    format!("{} tokens ({}), {marked}{speed}", text.ids.len(), text.finish.reason())
 }
 
 fn sample<'a>(index: usize, text: &'a Generation, mark: Option<&Mark>) -> SampleReport<'a> {
-    let decode = text.timing.decode.as_secs_f64();
     SampleReport {
         sample: index,
         text: &text.text,
@@ -195,9 +221,8 @@ fn sample<'a>(index: usize, text: &'a Generation, mark: Option<&Mark>) -> Sample
         mean_entropy_nats: text.mean_entropy(),
         predicted_z: mark.and_then(|mark| mark.predicted_z(text)),
         prompt_seconds: text.timing.prompt.as_secs_f64(),
-        decode_seconds: decode,
-        tokens_per_second: (decode > 0.0 && text.drawn > 1)
-            .then(|| (text.drawn - 1) as f64 / decode),
+        decode_seconds: text.timing.decode.as_secs_f64(),
+        tokens_per_second: text.timing.tokens_per_second(),
     }
 }
 
@@ -205,7 +230,13 @@ fn prompt_text(args: &GenerateArgs) -> Result<String, Error> {
     if let Some(path) = &args.prompt_file {
         // One byte-order mark is an artefact of the file, not of the prompt.
         let text = read_text(path)?;
-        return Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned));
+        return Ok(match text.strip_prefix('\u{feff}') {
+            Some(rest) => {
+                note!("a leading byte-order mark of {} was left out", path.display());
+                rest.to_owned()
+            }
+            None => text,
+        });
     }
     if let Some(prompt) = &args.prompt {
         return Ok(prompt.clone());

@@ -1,22 +1,28 @@
 //! A model with its tokenizer, ready to run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use greenmark::Error;
-use greenmark::engine::{Device, Model};
+use greenmark::engine::{Device, Model, end_ids};
 use greenmark::text::Tokenizer;
+use greenmark::token::TokenId;
 
-use crate::args::ModelSource;
+use crate::args::{ModelSource, WeightsSource};
+use crate::output::note;
 use crate::resolve::resolve_model;
 
+/// More threads than any machine this runs on has cores; a slip of the hand is not to start
+/// thousands.
+const MAX_THREADS: usize = 512;
+
 /// Finds, fetches if allowed, and loads the model that the flags name, with its path.
-pub(super) fn load_model(source: &ModelSource) -> Result<(Model, PathBuf)> {
+pub(super) fn load_model(source: &WeightsSource) -> Result<(Model, PathBuf)> {
     if let Some(threads) = source.threads {
-        if threads == 0 {
-            return Err(Error::parameter("threads", 0, "at least 1").into());
+        if !(1..=MAX_THREADS).contains(&threads) {
+            return Err(Error::parameter("threads", threads, format!("1 to {MAX_THREADS}")).into());
         }
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -24,7 +30,11 @@ pub(super) fn load_model(source: &ModelSource) -> Result<(Model, PathBuf)> {
             .context("cannot start the threads")?;
     }
     let path = resolve_model(&source.model, source.offline)?;
-    Ok((Model::load(&path, Device::Cpu)?, path))
+    let model = Model::load(&path, Device::Cpu)?;
+    for warning in &model.info().warnings {
+        note!("{warning}");
+    }
+    Ok((model, path))
 }
 
 pub(super) struct Loaded {
@@ -37,8 +47,8 @@ impl Loaded {
     /// The model that the flags name, and its tokenizer.
     pub(super) fn open(source: &ModelSource) -> Result<Self> {
         let started = Instant::now();
-        let (model, path) = load_model(source)?;
-        let tokenizer = Tokenizer::open(source.tokenizer.as_ref().unwrap_or(&path))?;
+        let (model, path) = load_model(&source.weights)?;
+        let tokenizer = tokenizer(source, &path)?;
         let (ids, width) = (tokenizer.vocab_size(), model.info().vocab_size);
         // A model may have padding rows behind the tokenizer's ids, never the other way round.
         if ids > width {
@@ -55,12 +65,35 @@ impl Loaded {
         Ok(Self { model, tokenizer: Arc::new(tokenizer), load_time: started.elapsed() })
     }
 
-    /// The ids that end a text: every one that the model or its tokenizer declares.
-    pub(super) fn end_ids(&self) -> Vec<u32> {
-        let mut ids = self.model.info().end_ids.clone();
-        ids.extend_from_slice(self.tokenizer.eos_ids());
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+    /// The ids that end a text.
+    pub(super) fn end_ids(&self) -> Vec<TokenId> {
+        end_ids(self.model.info(), &self.tokenizer)
+    }
+}
+
+/// The model's own tokenizer, or the one that was named for a model whose own is missing or cannot
+/// be read. Another one than a readable own would mark ids that nobody else sees.
+fn tokenizer(source: &ModelSource, path: &Path) -> Result<Tokenizer, Error> {
+    let own = Tokenizer::open(path);
+    let Some(named) = &source.tokenizer else {
+        return own.map_err(|error| match error {
+            Error::Io { source, .. } if path.is_dir() => {
+                let problem = format!("its tokenizer.json cannot be read: {source}");
+                Error::file(path, None, problem, "name one with --tokenizer")
+            }
+            other => other,
+        });
+    };
+    let given = Tokenizer::open(named)?;
+    match own {
+        Ok(own) if own.fingerprint() != given.fingerprint() => Err(Error::Mismatch {
+            field: "tokenizer fingerprint",
+            left_name: "the model".to_owned(),
+            left: own.fingerprint().to_owned(),
+            right_name: named.display().to_string(),
+            right: given.fingerprint().to_owned(),
+            remedy: "leave --tokenizer out: the model brings its own".to_owned(),
+        }),
+        _ => Ok(given),
     }
 }

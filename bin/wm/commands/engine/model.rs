@@ -46,7 +46,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Exit> {
     }
     let (model, _) = load_model(&args.source)?;
     let info = model.info();
-    let needed = ids.len() + args.greedy;
+    let needed = ids.len().saturating_add(args.greedy);
     if needed > info.context_length {
         return Err(Error::ContextLength {
             prompt: ids.len(),
@@ -116,6 +116,9 @@ fn print(report: &ModelView) -> Result<()> {
             "{:>8} {:>7} {:>7} {:>10.4} {:>9.4}  {next}",
             row.index, row.id, row.argmax, row.logsumexp, row.entropy_nats
         ))?;
+        if let Some(logits) = &row.logits {
+            output::line(&format!("         {logits:.4?}"))?;
+        }
     }
     if let Some(greedy) = &report.greedy {
         output::line(&format!("greedy {greedy:?}"))?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use greenmark::detect::gather;
-use greenmark::document::identify;
-use greenmark::engine::{Generation, GenerationDefaults};
+use greenmark::document::{self, identify};
+use greenmark::engine::{Generation, GenerationDefaults, never_marked};
 use greenmark::profile::{Profile, SchemeParameters};
 use greenmark::sample::{Chain, SamplingOptions};
 use greenmark::scheme::{Greedy, Marker, Scheme, build};
@@ -27,14 +27,17 @@ impl Mark {
     pub(super) fn resolve(mark: &MarkArgs, key: &KeyArgs, loaded: &Loaded) -> Result<Self> {
         // Wrong flags are refused before a key is made.
         let explicit = ExplicitMark::resolve(mark)?;
-        let key = resolve_key(key, KeySource::CreateDefault)?;
+        // A fresh key cannot be the one that a profile names.
+        let source =
+            if mark.profile.is_some() { KeySource::Existing } else { KeySource::CreateDefault };
+        let key = resolve_key(key, source)?;
         Self::new(explicit, &key, loaded)
     }
 
     pub(super) fn new(explicit: ExplicitMark, key: &NamedKey, loaded: &Loaded) -> Result<Self> {
         let profile = explicit.profile(identify(&loaded.tokenizer), key.identity())?;
-        let never_marked =
-            TokenSet::from_ids(loaded.tokenizer.vocab_size(), loaded.tokenizer.control_ids())?;
+        let tokenizer = &loaded.tokenizer;
+        let never_marked = document::never_marked(tokenizer, tokenizer.vocab_size())?;
         let scheme = build(&profile, &key.key).into();
         Ok(Self { profile, scheme, never_marked })
     }
@@ -67,17 +70,13 @@ pub(super) fn chain(
     end_ids: &[TokenId],
 ) -> Result<Arc<Chain>> {
     let info = loaded.model.info();
-    // Control tokens and the padding rows behind the tokenizer's ids never carry a mark.
-    let (named, width) = (loaded.tokenizer.vocab_size(), info.vocab_size);
-    let padding = (0..).take(width).skip(named);
-    let control = loaded.tokenizer.control_ids();
-    let never_marked = TokenSet::from_ids(width, control.into_iter().chain(padding))?;
+    let never_marked = Arc::new(never_marked(info, &loaded.tokenizer)?);
     let options = options.over(model_defaults(&info.defaults));
-    Ok(Arc::new(Chain::new(options, width, end_ids, Arc::new(never_marked))?))
+    Ok(Arc::new(Chain::new(options, info.vocab_size, end_ids, never_marked)?))
 }
 
-/// `generation_config.json` as options. A model that says `do_sample: false` without a
-/// temperature is decoded greedily by its authors' engine.
+/// `generation_config.json` as options. A model that says `do_sample: false` is decoded greedily
+/// by its authors' engine, whatever its temperature.
 fn model_defaults(defaults: &GenerationDefaults) -> SamplingOptions {
     let whole = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
     SamplingOptions {

@@ -1,11 +1,12 @@
 //! `wm inspect chain`: what every member of the sampling chain does to given logits.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::profile::TokenizerIdentity;
+use greenmark::profile::{Profile, TokenizerIdentity};
 use greenmark::sample::{Chain, Draw, Effective, History, Outcome, Scratch, Stage};
 use greenmark::scheme::{Marker, Step, build};
 use greenmark::token::{TokenId, TokenSet, check_ids};
@@ -15,7 +16,9 @@ use serde_json::Value;
 use crate::args::ChainArgs;
 use crate::exit::Exit;
 use crate::output;
-use crate::resolve::{KeySource, parse_ids, resolve_key, resolve_profile, resolve_sampling};
+use crate::resolve::{
+    KeySource, parse_ids, read_text, resolve_key, resolve_profile, resolve_sampling,
+};
 
 #[derive(Serialize)]
 struct ChainReport {
@@ -26,7 +29,11 @@ struct ChainReport {
 }
 
 pub(crate) fn run(args: &ChainArgs) -> Result<Exit> {
-    let logits = parse_logits(&args.logits)?;
+    let logits = match args.logits.strip_prefix('@') {
+        // A real vocabulary does not fit a command line.
+        Some(path) => parse_logits(&read_text(Path::new(path))?)?,
+        None => parse_logits(&args.logits)?,
+    };
     let prompt = parse_ids("prompt_ids", &args.prompt_ids)?;
     let generated = parse_ids("history", &args.history)?;
     let end_ids = parse_ids("end_ids", &args.end_ids)?;
@@ -41,9 +48,10 @@ pub(crate) fn run(args: &ChainArgs) -> Result<Exit> {
     }
     let draw = Draw { seed: args.seed, sample: 0, step: generated.len() as u64 };
     let step = mark(args, &prompt, &generated)?;
-    let trace = chain.trace(&logits, &history, step, draw, &mut Scratch::new())?;
+    let trace =
+        chain.trace(&logits, &history, step, draw, &mut Scratch::new()).map_err(own_logits)?;
     let report = ChainReport {
-        effective: chain.effective().clone(),
+        effective: chain.effective().clone().of_run(args.watermark),
         stages: trace.stages,
         probabilities: trace.probabilities,
         outcome: trace.outcome,
@@ -56,16 +64,51 @@ pub(crate) fn run(args: &ChainArgs) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// Broken logits are a model's fault in generation; here they are what the caller typed.
+fn own_logits(error: Error) -> Error {
+    match error {
+        Error::NonFiniteLogits { nan, infinite, total, .. } => Error::parameter(
+            "logits",
+            format!("{nan} of {total} NaN and {infinite} +infinity"),
+            "finite numbers, and -inf or null for a ban",
+        ),
+        other => other,
+    }
+}
+
 fn mark(args: &ChainArgs, prompt: &[TokenId], generated: &[TokenId]) -> Result<Step> {
     if !args.watermark {
+        let mark = &args.mark;
+        let given = mark.profile.is_some()
+            || mark.scheme.is_some()
+            || mark.gamma.is_some()
+            || mark.delta.is_some()
+            || mark.context_width.is_some()
+            || args.key.key_file.is_some();
+        if given {
+            return Err(Error::parameter(
+                "watermark",
+                "not asked for",
+                "--watermark beside flags of the mark",
+            )
+            .into());
+        }
         return Ok(Step::KEEP);
     }
     let key = resolve_key(&args.key, KeySource::Existing)?;
     // Logits alone have no tokenizer; the lists do not depend on it.
-    let nobody = TokenizerIdentity { fingerprint: String::new(), never_marked: String::new() };
-    let profile = resolve_profile(&args.mark, nobody, key.identity())?;
+    let tokenizer = match &args.mark.profile {
+        Some(path) => Profile::read(path)?.tokenizer().clone(),
+        None => TokenizerIdentity { fingerprint: String::new(), never_marked: String::new() },
+    };
+    let profile = resolve_profile(&args.mark, tokenizer, key.identity())?;
     let scheme = build(&profile, &key.key);
-    Ok(Marker::new(scheme.into(), *profile.context()).step(prompt, generated))
+    let mut marker = Marker::new(scheme.into(), *profile.context());
+    // The history uses up contexts as generation did.
+    for length in 0..generated.len() {
+        marker.step(prompt, &generated[..length]);
+    }
+    Ok(marker.step(prompt, generated))
 }
 
 /// A JSON list of numbers, in which `null` and `"-inf"` are a ban, and `"inf"` and `"nan"` what
@@ -75,7 +118,7 @@ fn parse_logits(text: &str) -> Result<Vec<f32>, Error> {
         Error::parameter("logits", found, "a JSON list of numbers, for example '[2,1,0.5]'")
     };
     let values: Vec<Value> =
-        serde_json::from_str(text).map_err(|error| wrong(format!("{text} ({error})")))?;
+        serde_json::from_str(text).map_err(|error| wrong(format!("not a list ({error})")))?;
     if values.is_empty() {
         return Err(wrong("an empty list".to_owned()));
     }

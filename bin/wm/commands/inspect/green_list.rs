@@ -3,6 +3,7 @@
 use anyhow::Result;
 use greenmark::prf::hex;
 use greenmark::profile::{ContextWidth, Delta, Gamma};
+use greenmark::sample::math::MAX_CANDIDATES;
 use greenmark::scheme::GreenList;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -32,8 +33,13 @@ pub(crate) fn run(args: GreenListArgs) -> Result<Exit> {
     let context = parse_ids("context", &args.context)?;
     let gamma = Gamma::new(args.gamma)?;
     let width = ContextWidth::new(context.len() as u64)?;
-    let vocab = u32::try_from(args.vocab)
-        .map_err(|_| greenmark::Error::parameter("vocab", args.vocab, "a number below 2^32"))?;
+    let vocab = match u32::try_from(args.vocab) {
+        Ok(vocab) if args.vocab <= MAX_CANDIDATES => vocab,
+        _ => {
+            let allowed = format!("at most {MAX_CANDIDATES}");
+            return Err(greenmark::Error::parameter("vocab", args.vocab, allowed).into());
+        }
+    };
     let scheme = GreenList::new(&key, gamma, Delta::DEFAULT, width);
     let words = scheme.words(&context, args.vocab);
     let green: Vec<u32> = (0..vocab)

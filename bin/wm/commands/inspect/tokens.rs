@@ -17,6 +17,7 @@ struct TokenRow {
     /// The vocabulary's own spelling.
     piece: String,
     /// The part of the text, where its bytes are whole characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 

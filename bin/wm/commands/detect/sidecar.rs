@@ -1,0 +1,76 @@
+//! The sidecar rules: one that disagrees stops the run, `--sidecar` follows it, one of another
+//! text is not used, and only a file that was named itself has one.
+
+use anyhow::Result;
+use greenmark::Error;
+use greenmark::detect::Warning;
+use greenmark::document::{Sidecar, identify, sha256_hex, sidecar_path};
+use greenmark::profile::Profile;
+use serde_json::Value;
+
+use super::Run;
+use super::inputs::Input;
+use crate::resolve::ExplicitMark;
+
+/// What stands beside an input.
+pub(super) enum Beside {
+    /// Nothing, or nothing that is to be read.
+    Nothing,
+    /// A sidecar of another text.
+    Stale(Warning),
+    /// A sidecar whose profile is the one to judge by.
+    Profile { profile: Profile, generation: Value },
+}
+
+/// Looks beside `input`, whose content is `bytes`.
+pub(super) fn look(run: &Run<'_>, input: &Input, bytes: &[u8]) -> Result<Beside> {
+    let follow = run.args.sidecar;
+    let path = match input {
+        Input::File(path) if !run.args.ignore_sidecar => path,
+        _ if follow => {
+            let allowed = "for files that are named themselves; folders and standard input have \
+                           no sidecar";
+            return Err(Error::parameter("sidecar", input.path().display(), allowed).into());
+        }
+        _ => return Ok(Beside::Nothing),
+    };
+    let beside = sidecar_path(path);
+    if !beside.is_file() {
+        if follow {
+            let remedy = "leave --sidecar out to detect by flags";
+            return Err(Error::file(&beside, None, "there is no sidecar", remedy).into());
+        }
+        return Ok(Beside::Nothing);
+    }
+    let name = beside.display().to_string();
+    let sidecar = Sidecar::read(&beside)?;
+    if !sidecar.belongs_to(bytes) {
+        if follow {
+            return Err(Error::Mismatch {
+                field: "text SHA-256",
+                left_name: path.display().to_string(),
+                left: sha256_hex(bytes),
+                right_name: name,
+                right: sidecar.text_sha256,
+                remedy: "the text was changed or the sidecar belongs to another; name the \
+                         parameters by flags or --profile"
+                    .to_owned(),
+            }
+            .into());
+        }
+        let text = format!("{name} belongs to another text and was not used");
+        return Ok(Beside::Stale(Warning { code: "stale_sidecar", text }));
+    }
+    if follow {
+        let tokenizer = identify(run.detector.tokenizer());
+        let explicit = ExplicitMark::over(&run.args.mark, name, sidecar.profile)?;
+        let profile = explicit.profile(tokenizer, run.key.identity())?;
+        return Ok(Beside::Profile { profile, generation: sidecar.generation });
+    }
+    let remedy = "pass --sidecar to follow it or --ignore-sidecar to go without it";
+    run.detector.profile().agree("this detection", &sidecar.profile, &name, remedy)?;
+    // Flags that decide no detection may not disagree either when they are given.
+    ExplicitMark::over(&run.args.mark, name, sidecar.profile.clone())?
+        .profile(identify(run.detector.tokenizer()), run.key.identity())?;
+    Ok(Beside::Profile { profile: sidecar.profile, generation: sidecar.generation })
+}
