@@ -165,7 +165,7 @@ fn one_bos_whether_the_template_writes_it_or_not() {
 #[test]
 fn a_missing_or_broken_template_is_named() {
     let error = PromptTemplate::from_tokenizer(&pair("gpt-2").ours).unwrap_err();
-    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    assert!(matches!(error, Error::File { .. }), "{error}");
     assert!(error.to_string().contains("--chat"), "{error}");
     let error = chat("{% for %}", &[]).unwrap_err();
     assert!(error.to_string().contains("does not compile"), "{error}");
