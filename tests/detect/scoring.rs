@@ -155,23 +155,13 @@ fn the_null_of_the_gumbel_scheme_has_the_stated_moments() {
 }
 
 #[test]
-fn w23_scoring_is_linear_in_the_text_and_independent_of_the_vocabulary() {
+fn w23_scoring_draws_no_permutation_of_the_vocabulary() {
+    // One block of the key stream per token: a permutation of 128,256 ids for each of 200,000
+    // contexts would take minutes. `benches/chain.rs` has the speed.
     let ids: Vec<u32> = (0..200_000u32).map(|i| i.wrapping_mul(2_654_435_761) % 128_256).collect();
     let scheme = green_list(&Key::from_bytes([23; 32]), 0.25, 4);
-    let best = |length: usize| {
-        (0..5)
-            .map(|_| {
-                let started = std::time::Instant::now();
-                let evidence = gather(&scheme, &nothing(), &[], &ids[..length]);
-                assert!(evidence.scored > length as u64 * 9 / 10);
-                started.elapsed()
-            })
-            .min()
-            .unwrap()
-    };
-    let (short, long) = (best(50_000), best(200_000));
-    // Four times the text in at most six times the time; a permutation of the vocabulary for
-    // every context would take minutes.
-    assert!(long < 6 * short, "{short:?} for 50,000 tokens, {long:?} for 200,000");
-    assert!(long.as_secs() < 20, "{long:?}");
+    let started = std::time::Instant::now();
+    let evidence = gather(&scheme, &nothing(), &[], &ids);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert!(evidence.scored > 180_000, "{}", evidence.scored);
 }

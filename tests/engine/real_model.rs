@@ -160,12 +160,17 @@ fn g05_a_token_costs_the_same_at_1900_as_at_100() {
         let fill = noise.ids(position - cache.len(), 49152);
         pool.install(|| {
             step(&MODEL, &mut cache, &fill, LogitsAt::None);
-            // The system counts in ticks of some milliseconds, so many tokens are timed as one.
-            let start = processor_time();
-            for _ in 0..60 {
-                step(&MODEL, &mut cache, &[253], LogitsAt::Last);
+            // The system counts in ticks of some milliseconds, so many tokens are timed as one;
+            // the best of several times is the one that others on the machine disturbed least.
+            let mut best = Duration::MAX;
+            for _ in 0..5 {
+                let start = processor_time();
+                for _ in 0..16 {
+                    step(&MODEL, &mut cache, &[253], LogitsAt::Last);
+                }
+                best = best.min(processor_time().saturating_sub(start) / 16);
             }
-            processor_time().saturating_sub(start) / 60
+            best
         })
     };
     let (early, late) = (time(100), time(1900));
