@@ -12,6 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::{Error, Result};
 use crate::prf::KeyFingerprint;
 
+/// How an error speaks of the tokenizer and the key that a profile is held against.
+const GIVEN: &str = "what was given";
+
 /// The only version of the profile's form.
 pub const PROFILE_VERSION: u32 = 1;
 
@@ -259,7 +262,7 @@ pub struct Profile {
 impl<'de> Deserialize<'de> for Profile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(rename = "Profile", deny_unknown_fields)]
+        #[serde(expecting = "a profile", deny_unknown_fields)]
         struct Raw {
             version: u32,
             scheme: SchemeParameters,
@@ -322,10 +325,8 @@ impl Profile {
     /// # Errors
     /// [`Error::Io`], or [`Error::File`] naming the line, the field and the values allowed.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::io("read profile", path, source))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        serde_json::from_str(text).map_err(|error| {
+        let text = read_object(path, "profile", "compare it with `wm profile show`")?;
+        serde_json::from_str(&text).map_err(|error| {
             Error::file(
                 path,
                 None,
@@ -360,33 +361,43 @@ impl Profile {
     }
 
     /// Checks that a tokenizer and a key are the ones this profile names; anything else would give
-    /// a z near 0 that says nothing.
+    /// a z near 0 that says nothing. `name` is how an error speaks of this profile.
     ///
     /// # Errors
     /// [`Error::Mismatch`] naming the field and both sides.
-    pub fn require(&self, tokenizer: &TokenizerIdentity, key: KeyFingerprint) -> Result<()> {
-        self.require_tokenizer(tokenizer)?;
-        self.require_key(key)
+    pub fn require(
+        &self,
+        name: &str,
+        tokenizer: &TokenizerIdentity,
+        key: KeyFingerprint,
+    ) -> Result<()> {
+        self.require_tokenizer(name, tokenizer)?;
+        self.require_key(name, key)
     }
 
     /// The tokenizer's half of [`Profile::require`].
     ///
     /// # Errors
     /// [`Error::Mismatch`].
-    pub fn require_tokenizer(&self, given: &TokenizerIdentity) -> Result<()> {
-        let remedy = "use the tokenizer of the model that wrote the text";
-        let named = &self.tokenizer;
-        same("tokenizer fingerprint", &named.fingerprint, &given.fingerprint, remedy)?;
-        same("never-marked ids", &named.never_marked, &given.never_marked, remedy)
+    pub fn require_tokenizer(&self, name: &str, given: &TokenizerIdentity) -> Result<()> {
+        let remedy = "name the tokenizer of the model that wrote the text with --tokenizer";
+        let fields = |identity: &TokenizerIdentity| {
+            [
+                ("tokenizer fingerprint", identity.fingerprint.clone()),
+                ("never-marked ids", identity.never_marked.clone()),
+            ]
+        };
+        compare(fields(&self.tokenizer), name, fields(given), GIVEN, remedy)
     }
 
     /// The key's half of [`Profile::require`].
     ///
     /// # Errors
     /// [`Error::Mismatch`].
-    pub fn require_key(&self, given: KeyFingerprint) -> Result<()> {
-        let remedy = "use the key that the profile names";
-        same("key fingerprint", &self.key.fingerprint.to_string(), &given.to_string(), remedy)
+    pub fn require_key(&self, name: &str, given: KeyFingerprint) -> Result<()> {
+        let remedy = "name the key that belongs to this profile with --key-file";
+        let field = |key: KeyFingerprint| [("key fingerprint", key.to_string())];
+        compare(field(self.key.fingerprint), name, field(given), GIVEN, remedy)
     }
 
     /// Compares what decides a detection (scheme, gamma, context width, tokenizer, key); `delta`,
@@ -395,20 +406,35 @@ impl Profile {
     /// # Errors
     /// [`Error::Mismatch`] naming the field and both sides.
     pub fn agree(&self, name: &str, other: &Self, other_name: &str, remedy: &str) -> Result<()> {
-        let rows = self.deciding_fields();
-        for ((field, left), (_, right)) in rows.into_iter().zip(other.deciding_fields()) {
-            if left != right {
-                return Err(Error::Mismatch {
-                    field,
-                    left_name: name.to_owned(),
-                    left,
-                    right_name: other_name.to_owned(),
-                    right,
-                    remedy: remedy.to_owned(),
-                });
-            }
-        }
-        Ok(())
+        compare(self.deciding_fields(), name, other.deciding_fields(), other_name, remedy)
+    }
+
+    /// Compares everything that stands under `scheme` and `context` too, which [`Profile::agree`]
+    /// leaves to the deciding fields; the key's name may differ.
+    ///
+    /// # Errors
+    /// As [`Profile::agree`].
+    pub fn agree_fully(
+        &self,
+        name: &str,
+        other: &Self,
+        other_name: &str,
+        remedy: &str,
+    ) -> Result<()> {
+        self.agree(name, other, other_name, remedy)?;
+        let fields = |profile: &Self| {
+            let context = profile.context;
+            let delta = match profile.scheme {
+                SchemeParameters::GreenList { delta, .. } => delta.to_string(),
+                SchemeParameters::Gumbel {} => "none".to_owned(),
+            };
+            [
+                ("delta", delta),
+                ("context prompt", format!("{:?}", context.prompt).to_lowercase()),
+                ("context repeats", format!("{:?}", context.repeats).to_lowercase()),
+            ]
+        };
+        compare(fields(self), name, fields(other), other_name, remedy)
     }
 
     fn deciding_fields(&self) -> [(&'static str, String); 6] {
@@ -424,16 +450,38 @@ impl Profile {
     }
 }
 
-fn same(field: &'static str, named: &str, given: &str, remedy: &str) -> Result<()> {
-    if named == given {
-        return Ok(());
+/// The first of the same fields of two sides that differ, as an error.
+fn compare<const N: usize>(
+    ours: [(&'static str, String); N],
+    name: &str,
+    theirs: [(&'static str, String); N],
+    other_name: &str,
+    remedy: &str,
+) -> Result<()> {
+    for ((field, left), (_, right)) in ours.into_iter().zip(theirs) {
+        if left != right {
+            return Err(Error::Mismatch {
+                field,
+                left_name: name.to_owned(),
+                left,
+                right_name: other_name.to_owned(),
+                right,
+                remedy: remedy.to_owned(),
+            });
+        }
     }
-    Err(Error::Mismatch {
-        field,
-        left_name: "the profile".to_owned(),
-        left: named.to_owned(),
-        right_name: "what was given".to_owned(),
-        right: given.to_owned(),
-        remedy: remedy.to_owned(),
-    })
+    Ok(())
+}
+
+/// Reads a file that is to hold a JSON object, a leading byte-order mark left out. Anything else
+/// is refused without repeating a part of it: it may be a key or a text named by mistake.
+///
+/// # Errors
+/// [`Error::Io`], or [`Error::File`] saying that the file is no `what`.
+pub(crate) fn read_object(path: &Path, what: &str, remedy: &str) -> Result<String> {
+    let wrong = || Error::file(path, None, format!("not a {what}: no JSON object"), remedy);
+    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong())?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.trim_start().starts_with('{') { Ok(text.to_owned()) } else { Err(wrong()) }
 }

@@ -178,7 +178,8 @@ pub struct Report {
     pub windows: Vec<Region>,
     /// Disjoint significant regions; empty unless windows were asked for.
     pub spans: Vec<Region>,
-    /// Every token, when asked for.
+    /// Every token of the text as given, when asked for; the totals above are those of the
+    /// deciding test, which may be another look.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_details: Option<Vec<TokenDetail>>,
     /// The profile tested.

@@ -58,7 +58,7 @@ impl Detector {
         key: &Key,
         options: DetectOptions,
     ) -> Result<Self> {
-        profile.require(&identify(&tokenizer), key.fingerprint())?;
+        profile.require("the profile", &identify(&tokenizer), key.fingerprint())?;
         let never_marked = never_marked(&tokenizer, tokenizer.vocab_size())?;
         Ok(Self {
             scheme: build(&profile, key).into(),

@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::prf::hex;
-use crate::profile::Profile;
+use crate::profile::{Profile, read_object};
 
 const VERSION: u32 = 1;
 
 /// The sidecar of a text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(expecting = "a sidecar", deny_unknown_fields)]
 pub struct Sidecar {
     version: u32,
     /// The profile of the mark.
@@ -65,11 +65,9 @@ impl Sidecar {
     /// # Errors
     /// [`Error::Io`], or [`Error::File`] when the content is no sidecar of this version.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::io("read sidecar", path, source))?;
-        let wrong = |problem: String| {
-            Error::file(path, None, problem, "pass --ignore-sidecar to detect without it")
-        };
+        let remedy = "pass --ignore-sidecar to detect without it";
+        let text = read_object(path, "sidecar", remedy)?;
+        let wrong = |problem: String| Error::file(path, None, problem, remedy);
         let sidecar: Self = serde_json::from_str(&text)
             .map_err(|error| wrong(format!("not a sidecar: {error}")))?;
         if sidecar.version != VERSION {

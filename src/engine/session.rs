@@ -313,8 +313,13 @@ impl Slot<'_> {
             let text = self.flush();
             return Ok(Advance { text, finish: Some(Finish::EndToken(outcome.token)) });
         }
-        self.take(&outcome);
+        let pending = self.decoder.pending();
         let fresh = self.decoder.push(outcome.token);
+        // A token that starts inside a character stands where its first byte is; bytes that
+        // turned out to begin no character became a replacement before it.
+        let broken = pending > 0 && fresh.starts_with(char::REPLACEMENT_CHARACTER);
+        let inside = if broken { char::REPLACEMENT_CHARACTER.len_utf8() } else { pending };
+        self.take(&outcome, self.decoded + inside);
         self.decoded += fresh.len();
         let StopOutput { mut text, stop } = self.stop.push(&fresh);
         self.text.push_str(&text);
@@ -329,11 +334,10 @@ impl Slot<'_> {
         Ok(Advance { text, finish })
     }
 
-    fn take(&mut self, outcome: &Outcome) {
+    fn take(&mut self, outcome: &Outcome, offset: usize) {
         self.records.push(StepRecord {
             token: outcome.token,
-            // A token that starts inside a character stands where its first byte will be.
-            offset: self.decoded + self.decoder.pending(),
+            offset,
             entropy: outcome.entropy,
             logprob: outcome.logprob,
             green_mass: outcome.green_mass,

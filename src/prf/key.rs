@@ -133,7 +133,9 @@ impl Key {
         // key and a full disk leaves none. Temporary files have mode 0600.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        // The system's error names the temporary file, which says nothing to the reader.
+        let mut file =
+            tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(error.kind().into()))?;
         file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
         file.persist_noclobber(path).map(drop).map_err(|error| failed(error.error))
     }

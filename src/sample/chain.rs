@@ -373,10 +373,10 @@ fn build(
     let mut members = Vec::new();
     for &name in order.members() {
         let acting = built.remove(name);
-        // Greedy decoding has no place for these, and Mirostat none for those it replaces.
-        let skipped = replaced.iter().any(|other| other == name)
-            || decoding == Decoding::Greedy
-                && MEMBERS.iter().any(|member| member.name == name && member.kind != Kind::Edit);
+        // Greedy decoding has no place for some, and Mirostat none for other truncations.
+        let kind = MEMBERS.iter().find(|member| member.name == name).map(|member| member.kind);
+        let skipped = decoding == Decoding::Greedy && kind != Some(Kind::Edit)
+            || has_mirostat && kind == Some(Kind::Truncation) && name != mirostat::MEMBER.name;
         if acting.is_some() || asked.contains(&name) && !skipped {
             members.push((name, acting));
         }

@@ -317,6 +317,10 @@ fn file_names_that_are_no_text_and_links_are_judged() {
     let odd = bench.user.path("in").join(std::ffi::OsStr::from_bytes(b"odd\xff.txt"));
     std::fs::write(odd, HUMAN).unwrap();
     std::os::unix::fs::symlink(&text, bench.user.path("in/link.txt")).unwrap();
+    // What is no file is no text: a pipe would never end.
+    std::os::unix::fs::symlink("/dev/zero", bench.user.path("in/zero")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(bench.user.path("in/pipe")).status();
+    assert!(pipe.unwrap().success());
     let run = bench.detect(&["in", "--json"]);
     assert_eq!((run.code, run.stdout.lines().count()), (0, 2), "{}", run.block());
 }

@@ -458,6 +458,55 @@ fn a_rule_for_the_prompt_is_no_reason_to_refuse_a_sidecar() {
 }
 
 #[test]
+fn no_wrong_flag_leaves_a_key_or_loses_a_text() {
+    let bench = Bench::new();
+    let base = ["generate", "the rain", "--model", &bench.flags[1], "--tokenizer", &bench.flags[3]];
+    for flags in [
+        &["--max-tokens", "3", "--min-tokens", "9"][..],
+        &["--max-tokens", "999"],
+        &["--out", "/nonexistent/x.txt"],
+    ] {
+        assert_eq!(bench.user.run(&[&base[..], flags].concat()).code, 2);
+        assert!(!bench.user.path("config/wm/key").exists(), "{flags:?}");
+    }
+    assert_eq!(bench.user.run(&[&base[..], &["--max-tokens", "3"]].concat()).code, 0);
+    assert!(bench.user.path("config/wm/key").exists());
+    // The text is kept even when nobody reads the JSON.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    if let Ok(full) = full {
+        let flags = ["--max-tokens", "3", "--json", "--out", "kept.txt"];
+        let status =
+            bench.user.command(&[&base[..], &flags].concat()).stdout(full).status().unwrap();
+        assert_eq!(status.code(), Some(1));
+        assert!(bench.user.path("kept.txt").exists());
+    }
+}
+
+#[test]
+fn a_profile_file_and_a_sidecar_that_differ_stop_the_run() {
+    let bench = Bench::new();
+    let out = bench.user.path("f.txt").display().to_string();
+    bench.generate(&[
+        "the rain",
+        "--seed",
+        "7",
+        "--max-tokens",
+        "60",
+        "--context-prompt",
+        "none",
+        "--out",
+        &out,
+    ]);
+    let flags = ["--key-file", &bench.flags[5], "--tokenizer", &bench.flags[3]];
+    let shown = bench.user.run(&[&["profile", "show"][..], &flags].concat()).stdout;
+    let profile = bench.user.file("p.json", shown);
+    bench
+        .user
+        .run(&[&["detect", &out, "--profile", &profile][..], &flags].concat())
+        .refused(2, &["context prompt disagrees", "tail", "none", "--ignore-sidecar"]);
+}
+
+#[test]
 fn values_that_would_run_away_are_refused_before_the_work() {
     let bench = Bench::new();
     bench.generate(&["x", "--threads", "100000"]).refused(2, &["threads: 100000", "512"]);

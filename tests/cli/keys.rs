@@ -102,3 +102,35 @@ fn w20_combinations_that_mark_nothing_are_refused_at_the_start() {
     user.run(&["profile", "show", "--key-file", &empty, "--tokenizer", &tokenizer])
         .refused(2, &["not a key", "64 hexadecimal digits"]);
 }
+
+#[test]
+fn a_key_named_as_a_profile_is_never_repeated() {
+    let user = User::new();
+    let (key, tokenizer) = (user.key("team.key", KEY), tiny_tokenizer());
+    // Digits that a JSON reader would take for a number, and digits in quotes.
+    let number = user.file("number", format!("{}abcdef\n", "12345678".repeat(7)));
+    let quoted = user.file("quoted", format!("\"{KEY}\"\n"));
+    for file in [&number, &quoted, &key] {
+        let base = ["--key-file", &key, "--tokenizer", &tokenizer, "--profile", file];
+        for args in [&["profile", "check", file][..], &[&["profile", "show"][..], &base].concat()] {
+            let run = user.run(args);
+            run.refused(2, &["not a profile"]);
+            assert!(!run.stderr.contains("12345678") && !run.stderr.contains(&KEY[..8]));
+        }
+    }
+}
+
+#[test]
+fn a_profiles_name_for_its_key_is_kept() {
+    let user = User::new();
+    let (key, tokenizer) = (user.key("team.key", KEY), tiny_tokenizer());
+    let base = ["profile", "show", "--key-file", &key, "--tokenizer", &tokenizer];
+    let named = user.run(&[&base[..], &["--key-id", "prod-2026"]].concat()).stdout;
+    let profile = user.file("p.json", named);
+    let id = |more: &[&str]| {
+        user.run(&[&base[..], &["--profile", &profile], more].concat()).json()["key"]["id"].clone()
+    };
+    assert_eq!(id(&[]), "prod-2026");
+    assert_eq!(id(&["--key-id", "other"]), "other");
+    user.run(&[&base[..], &["--key-id", "a\nb"]].concat()).refused(2, &["key id"]);
+}

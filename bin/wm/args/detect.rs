@@ -32,7 +32,7 @@ pub(crate) struct DetectArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) normalize: Vec<String>,
     /// List every token with its offsets in the JSON report
-    #[arg(long)]
+    #[arg(long, requires = "json")]
     pub(crate) details: bool,
     /// Follow the profile of the sidecar FILE.wm.json
     #[arg(long, conflicts_with_all = ["ignore_sidecar", "profile"])]

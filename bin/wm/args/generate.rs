@@ -49,7 +49,7 @@ pub(crate) struct GenerateArgs {
     /// End the text at this string; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) stop: Vec<String>,
-    /// Seed of the draw [default: from the system]
+    /// Seed of the draw [default: from the system]; with gumbel the key decides the draw
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Number of texts

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Test texts for the mark
     ///
     /// Exit code: 0 nothing flagged, 10 watermark found, 11 too little text, 2 wrong input,
-    /// 1 failure. Several inputs: any error first, then 10, then 11.
+    /// 1 failure, 141 closed pipe. Several inputs: any error first (2, then 1), then 10, then 11.
     Detect(DetectArgs),
     /// Make a key file (never overwrites)
     Keygen(KeygenArgs),

@@ -21,18 +21,19 @@ pub(crate) fn run(command: ProfileCommand) -> Result<Exit> {
 fn show(args: &ProfileShowArgs) -> Result<Exit> {
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
-    output::json(&resolve_profile(&args.mark, identify(&tokenizer), key.identity())?)?;
+    output::json(&resolve_profile(&args.mark, identify(&tokenizer), &key)?)?;
     Ok(Exit::Success)
 }
 
 fn check(args: ProfileCheckArgs) -> Result<Exit> {
     let profile = Profile::read(&args.file)?;
+    let name = args.file.display().to_string();
     if let Some(path) = &args.key_file {
-        profile.require_key(Key::read(path)?.fingerprint())?;
+        profile.require_key(&name, Key::read(path)?.fingerprint())?;
     }
     if let Some(tokenizer) = args.tokenizer {
         let source = TokenizerArgs { tokenizer, offline: args.offline };
-        profile.require_tokenizer(&identify(&*resolve_tokenizer(&source)?))?;
+        profile.require_tokenizer(&name, &identify(&*resolve_tokenizer(&source)?))?;
     }
     output::json(&json!({"valid": true, "profile": profile}))?;
     Ok(Exit::Success)

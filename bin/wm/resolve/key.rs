@@ -12,12 +12,23 @@ use crate::output::note;
 /// A key and the name under which reports speak of it.
 pub(crate) struct NamedKey {
     pub(crate) key: Key,
-    pub(crate) id: String,
+    /// From `--key-id`.
+    explicit_id: Option<String>,
+    /// From the file's name.
+    file_id: String,
 }
 
 impl NamedKey {
-    pub(crate) fn identity(&self) -> KeyIdentity {
-        KeyIdentity { id: self.id.clone(), fingerprint: self.key.fingerprint() }
+    /// A key that comes from no file.
+    #[cfg(feature = "engine")]
+    pub(crate) fn new(key: Key, id: &str) -> Self {
+        Self { key, explicit_id: None, file_id: id.to_owned() }
+    }
+
+    /// Its identity in a profile in which it is called `named` unless a flag says otherwise.
+    pub(crate) fn identity(&self, named: Option<&str>) -> KeyIdentity {
+        let id = self.explicit_id.as_deref().or(named).unwrap_or(&self.file_id).to_owned();
+        KeyIdentity { id, fingerprint: self.key.fingerprint() }
     }
 }
 
@@ -50,7 +61,7 @@ pub(crate) fn resolve_key(args: &KeyArgs, source: KeySource) -> Result<NamedKey>
         Some(path) => (Key::read(path)?, file_id(path)),
         None => (default_key(source)?, "default".to_owned()),
     };
-    Ok(NamedKey { key, id: args.key_id.clone().unwrap_or(default_id) })
+    Ok(NamedKey { key, explicit_id: args.key_id.clone(), file_id: default_id })
 }
 
 fn file_id(path: &Path) -> String {

@@ -23,7 +23,7 @@ pub(crate) fn parse_ids(name: &'static str, text: &str) -> Result<Vec<TokenId>> 
 pub(crate) fn ids_from(path: &Path, bytes: &[u8]) -> Result<Vec<TokenId>> {
     let refuse = |problem: String| Error::file(path, None, problem, format!("give {FORM}"));
     let text = std::str::from_utf8(bytes).map_err(|_| refuse("not text".to_owned()))?;
-    ids(text).map_err(|wrong| {
+    ids(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|wrong| {
         let length = wrong.part.chars().count();
         match wrong.part.parse::<u64>() {
             Ok(id) => refuse(format!("id {id} at position {} is no token id", wrong.position)),

@@ -1,11 +1,12 @@
 //! The profile that a command line makes: a file's, or the defaults with the flags laid over.
 
 use greenmark::profile::{
-    Context, ContextWidth, Delta, Gamma, KeyIdentity, Profile, PromptContext, Repeats,
-    SchemeParameters, TokenizerIdentity,
+    Context, ContextWidth, Delta, Gamma, Profile, PromptContext, Repeats, SchemeParameters,
+    TokenizerIdentity,
 };
 use greenmark::{Error, Result};
 
+use super::NamedKey;
 use crate::args::{MarkArgs, PromptContextName, RepeatsName, SchemeName};
 
 /// The mark as the flags give it, before tokenizer and key are known.
@@ -53,17 +54,17 @@ impl ExplicitMark {
         Ok(Self { scheme, context, base })
     }
 
-    /// The profile for a tokenizer and a key, which must be the ones a profile file names.
-    pub(crate) fn profile(self, tokenizer: TokenizerIdentity, key: KeyIdentity) -> Result<Profile> {
-        let effective = Profile::new(self.scheme, self.context, tokenizer, key)?;
-        let Some((name, base)) = self.base else { return Ok(effective) };
-        let remedy = "leave the flag out to follow the profile, or use another profile";
-        effective.agree("the command line", &base, &name, remedy)?;
-        require("delta", &delta_text(&effective), &name, &delta_text(&base), remedy)?;
-        let repeats = |profile: &Profile| format!("{:?}", profile.context().repeats).to_lowercase();
-        require("context repeats", &repeats(&effective), &name, &repeats(&base), remedy)?;
-        let prompt = |profile: &Profile| format!("{:?}", profile.context().prompt).to_lowercase();
-        require("context prompt", &prompt(&effective), &name, &prompt(&base), remedy)?;
+    /// The profile for a tokenizer and a key, which must be the ones that the base names. The
+    /// key's name is the flag's, else the base's, else the file's.
+    pub(crate) fn profile(self, tokenizer: TokenizerIdentity, key: &NamedKey) -> Result<Profile> {
+        let Some((name, base)) = self.base else {
+            return Profile::new(self.scheme, self.context, tokenizer, key.identity(None));
+        };
+        base.require(&name, &tokenizer, key.key.fingerprint())?;
+        let identity = key.identity(Some(&base.key().id));
+        let effective = Profile::new(self.scheme, self.context, tokenizer, identity)?;
+        let remedy = "leave the flag out to follow it";
+        effective.agree_fully("the command line", &base, &name, remedy)?;
         Ok(effective)
     }
 }
@@ -72,30 +73,9 @@ impl ExplicitMark {
 pub(crate) fn resolve_profile(
     args: &MarkArgs,
     tokenizer: TokenizerIdentity,
-    key: KeyIdentity,
+    key: &NamedKey,
 ) -> Result<Profile> {
     ExplicitMark::resolve(args)?.profile(tokenizer, key)
-}
-
-fn require(field: &'static str, ours: &str, name: &str, theirs: &str, remedy: &str) -> Result<()> {
-    if ours == theirs {
-        return Ok(());
-    }
-    Err(Error::Mismatch {
-        field,
-        left_name: "the command line".to_owned(),
-        left: ours.to_owned(),
-        right_name: name.to_owned(),
-        right: theirs.to_owned(),
-        remedy: remedy.to_owned(),
-    })
-}
-
-fn delta_text(profile: &Profile) -> String {
-    match profile.scheme() {
-        SchemeParameters::GreenList { delta, .. } => delta.to_string(),
-        SchemeParameters::Gumbel {} => "none".to_owned(),
-    }
 }
 
 fn scheme(args: &MarkArgs, base: Option<&SchemeParameters>) -> Result<SchemeParameters> {

@@ -48,8 +48,7 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 impl Processor for TopNSigma {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
         let max = candidates.normalizer().max;
-        // Bounded, since the distance of two finite logits may overflow f32.
-        let distance = |logit: f32| f64::from((max - logit).min(f32::MAX));
+        let distance = |logit: f32| f64::from(max) - f64::from(logit);
         let live = candidates.entries().filter(|&(_, logit)| logit > f32::NEG_INFINITY);
         let unit = unit(live.map(|(_, logit)| distance(logit)).fold(0.0, f64::max));
         let (mut count, mut sum, mut squares) = (0u64, 0u64, 0u128);

@@ -107,7 +107,8 @@ fn walk(folder: &Path, inputs: &mut Vec<Input>) {
         }
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(&path, inputs);
-        } else if !path.is_dir() {
+        } else if path.metadata().map_or(true, |target| target.is_file()) {
+            // A broken link is named when it is read; pipes and devices hold no text.
             inputs.push(Input::Member(path));
         }
     }

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let prompt = args.prompt_file.as_deref().map(read_text).transpose()?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
-    let profile = resolve_profile(&args.mark, identify(&tokenizer), key.identity())?;
+    let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
     let run = Run { args, detector, key, options, normalizers, prompt };
     match &args.ids {

@@ -28,8 +28,10 @@ pub(crate) fn first_line(report: &Report) -> String {
     let share = if let Some(green) = report.green {
         format!("green {green} of {}", report.scored)
     } else {
-        // The deciding test is the one whose p stands at the top.
-        let decides = |test: &&TestReport| test.log10_p.total_cmp(&report.log10_p).is_eq();
+        // The deciding test is the one whose count and p stand at the top.
+        let decides = |test: &&TestReport| {
+            test.scored == report.scored && test.log10_p.total_cmp(&report.log10_p).is_eq()
+        };
         let sum = report.tests.iter().find(decides).map_or(0.0, |test| test.statistic);
         format!("score {sum:.1} of {} tokens", report.scored)
     };

@@ -61,16 +61,20 @@ pub(super) fn look(run: &Run<'_>, input: &Input, bytes: &[u8]) -> Result<Beside>
         let text = format!("{name} belongs to another text and was not used");
         return Ok(Beside::Stale(Warning { code: "stale_sidecar", text }));
     }
-    if follow {
-        let tokenizer = identify(run.detector.tokenizer());
-        let explicit = ExplicitMark::over(&run.args.mark, name, sidecar.profile)?;
-        let profile = explicit.profile(tokenizer, run.key.identity())?;
-        return Ok(Beside::Profile { profile, generation: sidecar.generation });
+    let (tokenizer, key) = (identify(run.detector.tokenizer()), &run.key);
+    sidecar.profile.require(&name, &tokenizer, key.key.fingerprint())?;
+    if !follow {
+        let remedy = "pass --sidecar to follow it or --ignore-sidecar to go without it";
+        let ours = run.detector.profile();
+        if run.args.mark.profile.is_some() {
+            ours.agree_fully("this detection", &sidecar.profile, &name, remedy)?;
+        } else {
+            ours.agree("this detection", &sidecar.profile, &name, remedy)?;
+        }
     }
-    let remedy = "pass --sidecar to follow it or --ignore-sidecar to go without it";
-    run.detector.profile().agree("this detection", &sidecar.profile, &name, remedy)?;
-    // Flags that decide no detection may not disagree either when they are given.
-    ExplicitMark::over(&run.args.mark, name, sidecar.profile.clone())?
-        .profile(identify(run.detector.tokenizer()), run.key.identity())?;
-    Ok(Beside::Profile { profile: sidecar.profile, generation: sidecar.generation })
+    // The sidecar's profile judges; a flag that was given may not disagree with it, also where it
+    // decides no detection.
+    let explicit = ExplicitMark::over(&run.args.mark, name, sidecar.profile)?;
+    let profile = explicit.profile(tokenizer, key)?;
+    Ok(Beside::Profile { profile, generation: sidecar.generation })
 }

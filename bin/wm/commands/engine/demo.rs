@@ -2,6 +2,7 @@
 //! with another key.
 
 use anyhow::Result;
+use greenmark::Error;
 use greenmark::detect::{DetectOptions, Verdict};
 use greenmark::document::{Detector, identify};
 use greenmark::engine::{Request, Session};
@@ -19,7 +20,7 @@ use crate::resolve::{ExplicitMark, KeySource, NamedKey, resolve_key};
 
 /// A text that falls into a loop holds little evidence whatever the scheme; about one in a hundred
 /// of this length does with the default model.
-const TRIES: usize = 3;
+const TRIES: u64 = 3;
 
 pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
@@ -28,23 +29,30 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
     let options = DetectOptions::default();
     let detector =
         Detector::new(loaded.tokenizer.clone(), mark.profile.clone(), &key.key, options)?;
-    let other = NamedKey { key: Key::generate()?, id: "other".to_owned() };
+    let other = NamedKey::new(Key::generate()?, "other");
     let identity = identify(&loaded.tokenizer);
-    let profile =
-        ExplicitMark::resolve(&MarkArgs::default())?.profile(identity, other.identity())?;
+    let profile = ExplicitMark::resolve(&MarkArgs::default())?.profile(identity, &other)?;
     let stranger = Detector::new(loaded.tokenizer.clone(), profile, &other.key, options)?;
 
-    for seed in (args.seed..).take(TRIES) {
+    for attempt in 0..TRIES {
+        let seed = args.seed.wrapping_add(attempt);
         let text = write(args, seed, &loaded, &mark)?;
         output::line("\n$ wm detect the continuation")?;
         let report = detector.text(&text, None, &[], None)?;
         output::line(&first_line(&report))?;
         output::line("\n$ wm detect the continuation, with a key that did not write it")?;
         output::line(&first_line(&stranger.text(&text, None, &[], None)?))?;
-        if report.verdict == Verdict::Watermarked {
-            return Ok(Exit::Success);
+        match report.verdict {
+            Verdict::Watermarked => return Ok(Exit::Success),
+            Verdict::Insufficient => {
+                let allowed = "more: so few scored tokens cannot reach alpha whatever they are";
+                return Err(Error::parameter("max_tokens", args.max_tokens, allowed).into());
+            }
+            Verdict::NotDetected if attempt + 1 < TRIES => {
+                note!("this text holds too little evidence; trying the next seed");
+            }
+            Verdict::NotDetected => {}
         }
-        note!("this text holds too little evidence; trying seed {}", seed.wrapping_add(1));
     }
     Ok(Exit::Failure)
 }
@@ -59,7 +67,7 @@ fn write(args: &DemoArgs, seed: u64, loaded: &Loaded, mark: &Mark) -> Result<Str
     };
     let end_ids = loaded.end_ids();
     let request = Request {
-        prompt: loaded.tokenizer.prompt_ids(&args.prompt)?,
+        prompt: loaded.prompt_ids(&args.prompt)?,
         chain: prepare::chain(options, loaded, &end_ids)?,
         marker: Some(mark.marker()),
         seed,

@@ -75,7 +75,7 @@ struct Evaluation {
 
 pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
-    let key = NamedKey { key: seeded_key(args.seed), id: format!("eval-{}", args.seed) };
+    let key = NamedKey::new(seeded_key(args.seed), &format!("eval-{}", args.seed));
     let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;
     let options = DetectOptions::default();
     let detector =

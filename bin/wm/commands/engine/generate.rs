@@ -74,8 +74,6 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     let end_ids = loaded.end_ids();
     let min_tokens = options.min_tokens;
     let chain = prepare::chain(options, &loaded, &end_ids)?;
-    let mark =
-        if args.no_watermark { None } else { Some(Mark::resolve(&args.mark, &args.key, &loaded)?) };
     let max_tokens = max_tokens(args, ids.len(), loaded.model.info().context_length)?;
     if let Some(min_tokens) = min_tokens.filter(|&least| least > max_tokens) {
         let allowed = format!("at most --max-tokens, which is {max_tokens}");
@@ -84,7 +82,11 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     let seed = args.seed.map_or_else(random_seed, Ok)?;
     if let Some(path) = &args.out {
         can_be_written(path)?;
+        can_be_written(&sidecar_path(path))?;
     }
+    // The key comes last: it may be made now, and no wrong flag is to leave one behind.
+    let mark =
+        if args.no_watermark { None } else { Some(Mark::resolve(&args.mark, &args.key, &loaded)?) };
     let effective = chain.effective().clone().of_run(mark.is_some());
     if !effective.replaced.is_empty() {
         let by = if chain.decoding() == Decoding::Greedy { "greedy decoding" } else { "mirostat" };
@@ -122,6 +124,14 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     if streaming && std::io::stdout().is_terminal() {
         output::line("")?;
     }
+    if let (Some(path), [text]) = (&args.out, texts.as_slice()) {
+        let generation = json!({
+            "model": args.source.weights.model,
+            "sampling": effective,
+            "seed": seed,
+        });
+        write_text(path, text, mark.as_ref(), generation)?;
+    }
     if args.json {
         let report = RunReport {
             model: args.source.weights.model.clone(),
@@ -143,14 +153,6 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
             output::line(&format!("--- {}\n{}", index + 1, text.text))?;
         }
     }
-    if let (Some(path), [text]) = (&args.out, texts.as_slice()) {
-        let generation = json!({
-            "model": args.source.weights.model,
-            "sampling": effective,
-            "seed": seed,
-        });
-        write_text(path, text, mark.as_ref(), generation)?;
-    }
     for text in &texts {
         note!("{}", summary(text, mark.as_ref()));
     }
@@ -160,13 +162,17 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
 /// Finds out before the work whether its result can be kept; changes nothing.
 fn can_be_written(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::io("write", path, source);
-    // A link to nowhere counts as something that is there.
-    let new = path.symlink_metadata().is_err();
-    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
-    if new {
-        std::fs::remove_file(path).map_err(failed)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true);
+    if path.symlink_metadata().is_err() {
+        options.create_new(true).open(path).map_err(failed)?;
+        return std::fs::remove_file(path).map_err(failed);
     }
-    Ok(())
+    match options.open(path) {
+        // A link to nowhere: its target is made when there is something to write.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other.map(drop).map_err(failed),
+    }
 }
 
 /// Writes a text and, when it is marked, its sidecar.
@@ -268,16 +274,7 @@ fn prompt_ids(args: &GenerateArgs, prompt: &str, loaded: &Loaded) -> Result<Vec<
         messages.push(ChatMessage::user(prompt));
         return Ok(template.chat_ids(tokenizer, &messages, GenerationPrompt::Add)?);
     }
-    let ids = tokenizer.prompt_ids(prompt)?;
-    if !ids.is_empty() {
-        return Ok(ids);
-    }
-    // A model without BOS of its own still needs something to start from.
-    let start = loaded.model.info().bos_id.or_else(|| tokenizer.bos_id());
-    start.map(|id| vec![id]).ok_or_else(|| {
-        Error::parameter("prompt", "empty", "at least one token: this model has no start token")
-            .into()
-    })
+    Ok(loaded.prompt_ids(prompt)?)
 }
 
 fn max_tokens(args: &GenerateArgs, prompt: usize, context: usize) -> Result<usize, Error> {

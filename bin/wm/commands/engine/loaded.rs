@@ -65,6 +65,19 @@ impl Loaded {
         Ok(Self { model, tokenizer: Arc::new(tokenizer), load_time: started.elapsed() })
     }
 
+    /// The ids of a raw prompt; an empty one starts from the model's start token.
+    pub(super) fn prompt_ids(&self, prompt: &str) -> Result<Vec<TokenId>, Error> {
+        let ids = self.tokenizer.prompt_ids(prompt)?;
+        if !ids.is_empty() {
+            return Ok(ids);
+        }
+        let start = self.model.info().bos_id.or_else(|| self.tokenizer.bos_id());
+        start.map(|id| vec![id]).ok_or_else(|| {
+            let allowed = "at least one token: this model has no start token";
+            Error::parameter("prompt", "empty", allowed)
+        })
+    }
+
     /// The ids that end a text.
     pub(super) fn end_ids(&self) -> Vec<TokenId> {
         end_ids(self.model.info(), &self.tokenizer)

@@ -35,7 +35,7 @@ impl Mark {
     }
 
     pub(super) fn new(explicit: ExplicitMark, key: &NamedKey, loaded: &Loaded) -> Result<Self> {
-        let profile = explicit.profile(identify(&loaded.tokenizer), key.identity())?;
+        let profile = explicit.profile(identify(&loaded.tokenizer), key)?;
         let tokenizer = &loaded.tokenizer;
         let never_marked = document::never_marked(tokenizer, tokenizer.vocab_size())?;
         let scheme = build(&profile, &key.key).into();

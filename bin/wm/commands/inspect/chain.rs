@@ -84,7 +84,10 @@ fn mark(args: &ChainArgs, prompt: &[TokenId], generated: &[TokenId]) -> Result<S
             || mark.gamma.is_some()
             || mark.delta.is_some()
             || mark.context_width.is_some()
-            || args.key.key_file.is_some();
+            || mark.context_prompt.is_some()
+            || mark.repeats.is_some()
+            || args.key.key_file.is_some()
+            || args.key.key_id.is_some();
         if given {
             return Err(Error::parameter(
                 "watermark",
@@ -101,7 +104,7 @@ fn mark(args: &ChainArgs, prompt: &[TokenId], generated: &[TokenId]) -> Result<S
         Some(path) => Profile::read(path)?.tokenizer().clone(),
         None => TokenizerIdentity { fingerprint: String::new(), never_marked: String::new() },
     };
-    let profile = resolve_profile(&args.mark, tokenizer, key.identity())?;
+    let profile = resolve_profile(&args.mark, tokenizer, &key)?;
     let scheme = build(&profile, &key.key);
     let mut marker = Marker::new(scheme.into(), *profile.context());
     // The history uses up contexts as generation did.

@@ -34,9 +34,9 @@ pub(crate) fn run(args: GreenListArgs) -> Result<Exit> {
     let gamma = Gamma::new(args.gamma)?;
     let width = ContextWidth::new(context.len() as u64)?;
     let vocab = match u32::try_from(args.vocab) {
-        Ok(vocab) if args.vocab <= MAX_CANDIDATES => vocab,
+        Ok(vocab @ 1..) if args.vocab <= MAX_CANDIDATES => vocab,
         _ => {
-            let allowed = format!("at most {MAX_CANDIDATES}");
+            let allowed = format!("1 to {MAX_CANDIDATES}");
             return Err(greenmark::Error::parameter("vocab", args.vocab, allowed).into());
         }
     };

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &TokensArgs) -> Result<Exit> {
     let bytes = read_input(&args.file)?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
-    let profile = resolve_profile(&args.mark, identify(&tokenizer), key.identity())?;
+    let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let options = DetectOptions { details: TokenDetails::Include, ..DetectOptions::default() };
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
     let report = detector.bytes(&args.file, &bytes, None, &[], None)?;
