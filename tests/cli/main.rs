@@ -13,5 +13,7 @@ mod detect;
 mod generate;
 mod inspect;
 mod keys;
+#[cfg(feature = "engine")]
+mod sidecar;
 mod streams;
 mod support;

@@ -80,8 +80,7 @@ fn look(model: &Model, ids: &[TokenId], args: &ModelArgs) -> Result<(Vec<Positio
     let mut positions = Vec::with_capacity(ids.len());
     for (position, &id) in ids.iter().enumerate() {
         let row = rows[0].row(position).unwrap_or_default();
-        // The model gave a row for every id, and rows are as long as the vocabulary.
-        let Some(distribution) = Distribution::of(row) else { continue };
+        let distribution = describe(row, position)?;
         let logprob = |next: &TokenId| f64::from(row[*next as usize]) - distribution.logsumexp;
         positions.push(Position {
             index: position,
@@ -100,9 +99,23 @@ fn look(model: &Model, ids: &[TokenId], args: &ModelArgs) -> Result<(Vec<Positio
         let ids = [next];
         let mut batch = [Sequence { ids: &ids, cache: &mut cache, logits: LogitsAt::Last }];
         let rows = model.forward(&mut batch)?;
-        next = rows[0].last().and_then(Distribution::of).map_or(0, |row| row.argmax);
+        next = describe(rows[0].last().unwrap_or_default(), positions.len() + greedy.len())?.argmax;
     }
     Ok((positions, greedy))
+}
+
+/// What a row says. A row that is missing or holds no numbers is an error and never a gap or an
+/// id 0 in the result.
+fn describe(row: &[f32], position: usize) -> Result<Distribution, Error> {
+    let nan = row.iter().filter(|logit| logit.is_nan()).count();
+    let infinite = row.iter().filter(|logit| **logit == f32::INFINITY).count();
+    match Distribution::of(row) {
+        Some(distribution) if nan + infinite == 0 => Ok(distribution),
+        _ => {
+            let (step, total) = (position as u64, row.len());
+            Err(Error::NonFiniteLogits { step, nan, infinite, total })
+        }
+    }
 }
 
 fn print(report: &ModelView) -> Result<()> {
