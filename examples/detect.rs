@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use greenmark::detect::DetectOptions;
-use greenmark::document::{Detector, identify};
+use greenmark::document::{Circumstances, Detector, identify};
 use greenmark::prf::Key;
 use greenmark::profile::{KeyIdentity, Profile, SchemeParameters};
 use greenmark::text::Tokenizer;
@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profile = Profile::new(scheme, scheme.default_context(), identify(&tokenizer), identity)?;
     let detector = Detector::new(tokenizer, profile, &key, DetectOptions::default())?;
 
-    let report = detector.bytes(Path::new(file), &std::fs::read(file)?, None, &[], None)?;
+    let report =
+        detector.bytes(Path::new(file), &std::fs::read(file)?, &Circumstances::default())?;
     println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }

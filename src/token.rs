@@ -34,6 +34,37 @@ pub struct Piece {
     pub chars: Range<usize>,
 }
 
+/// Character ranges for byte ranges that follow each other from the start of a text.
+#[derive(Clone, Debug)]
+pub struct CharRanges<'a> {
+    text: &'a str,
+    /// `seen` characters start before byte `from`.
+    from: usize,
+    seen: usize,
+}
+
+impl<'a> CharRanges<'a> {
+    /// Starts at byte 0 of `text`.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self { text, from: 0, seen: 0 }
+    }
+
+    /// The characters of which at least one byte lies between the end of the last range and byte
+    /// `to`, which is neither before it nor behind the text.
+    pub fn advance(&mut self, to: usize) -> Range<usize> {
+        // Continuation bytes are 10xxxxxx; every other byte starts a character.
+        let starts = |byte: &&u8| **byte & 0xC0 != 0x80;
+        let seen_after =
+            self.seen + self.text.as_bytes()[self.from..to].iter().filter(starts).count();
+        let inside = !self.text.is_char_boundary(self.from);
+        let first = if inside { self.seen - 1 } else { self.seen };
+        let chars = if self.from == to { self.seen..self.seen } else { first..seen_after };
+        (self.from, self.seen) = (to, seen_after);
+        chars
+    }
+}
+
 /// A set of token ids over a vocabulary of fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSet {

@@ -4,14 +4,15 @@
 //! model.
 
 mod evidence;
+mod judge;
 mod options;
 mod report;
 mod test;
 
 pub use evidence::{Evidence, Outcome, Skip, Skipped, gather};
+pub use judge::ReportContext;
 pub use options::{Alpha, DetectOptions, TokenDetails};
 pub use report::{
-    EvidenceSummary, Region, Report, ReportContext, SCHEMA, TestReport, TokenDetail, Verdict,
-    Warning,
+    EvidenceSummary, Region, Report, SCHEMA, TestReport, TokenDetail, Verdict, Warning,
 };
 pub use test::{Look, Test};

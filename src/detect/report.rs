@@ -6,13 +6,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::detect::evidence::is_green;
-use crate::detect::options::DetectOptions;
-use crate::detect::{Evidence, Look, Outcome, Skip, Skipped, Test, TokenDetails};
-use crate::profile::{Gamma, Profile};
-use crate::scheme::{Null, Scheme};
+use crate::detect::{Skip, Skipped};
+use crate::profile::Profile;
 use crate::stats::PValue;
-use crate::token::Piece;
 
 /// The version of the report's form.
 pub const SCHEMA: &str = "greenmark/report/1";
@@ -89,6 +85,8 @@ pub struct TestReport {
     pub p_status: Option<&'static str>,
     /// Its decimal logarithm.
     pub log10_p: f64,
+    /// Decimal logarithm after paying for every test of the report.
+    pub corrected_log10_p: f64,
     /// What the statistic is made of.
     pub evidence: EvidenceSummary,
 }
@@ -199,180 +197,4 @@ pub struct Report {
     pub generation: Option<Value>,
     /// The version of this library.
     pub version: &'static str,
-}
-
-/// What a report says beside its tests.
-#[derive(Clone, Debug)]
-pub struct ReportContext<'a> {
-    /// The profile under which the scheme was built.
-    pub profile: &'a Profile,
-    /// SHA-256 of the input as given, in hexadecimal digits.
-    pub input_sha256: String,
-    /// Where each token of the first look stands; empty for bare ids.
-    pub pieces: &'a [Piece],
-    /// The ids of the first look.
-    pub ids: &'a [u32],
-    /// What was noticed on the way.
-    pub warnings: Vec<Warning>,
-    /// Sampling parameters from a sidecar.
-    pub generation: Option<Value>,
-}
-
-impl Report {
-    /// Tests every look, takes the most surprising one, pays for all of them and concludes.
-    ///
-    /// `looks` is not empty: the text as given always is the first.
-    #[must_use]
-    pub fn new(
-        scheme: &dyn Scheme,
-        looks: &[Look],
-        options: &DetectOptions,
-        context: ReportContext<'_>,
-    ) -> Self {
-        let null = scheme.null();
-        let tests: Vec<Test> = looks.iter().map(|look| Test::new(null, &look.evidence)).collect();
-        let deciding = deciding(looks, &tests, options);
-        let (test, evidence) = (tests[deciding], &looks[deciding].evidence);
-        let hypotheses = looks.len() as u64;
-        let corrected = test.p.corrected(hypotheses);
-        let green = green_count(null, evidence);
-        let key_fingerprint = context.profile.key().fingerprint.to_string();
-        Self {
-            schema: SCHEMA,
-            verdict: conclude(&test, evidence.scored, hypotheses, options),
-            z: test.z,
-            z_status: z_status(&test),
-            p_value: test.p.p_value(),
-            p_status: test.p.p_value().status(),
-            log10_p: test.p.log10(),
-            corrected_log10_p: corrected.log10(),
-            hypotheses,
-            alpha: options.alpha.value(),
-            tokens: evidence.outcomes.len() as u64,
-            scored: evidence.scored,
-            green,
-            green_fraction: green
-                .filter(|_| evidence.scored > 0)
-                .map(|green| green as f64 / evidence.scored as f64),
-            gamma: context.profile.scheme().gamma().map(Gamma::get),
-            skipped: evidence.skipped,
-            tests: looks
-                .iter()
-                .zip(&tests)
-                .map(|(look, test)| test_report(scheme, look, test, &key_fingerprint))
-                .collect(),
-            windows: Vec::new(),
-            spans: Vec::new(),
-            token_details: (options.details == TokenDetails::Include)
-                .then(|| token_details(null, &looks[0].evidence, &context)),
-            key_id: context.profile.key().id.clone(),
-            key_fingerprint,
-            tokenizer: context.profile.tokenizer().fingerprint.clone(),
-            profile: context.profile.clone(),
-            input_sha256: context.input_sha256,
-            warnings: context.warnings,
-            generation: context.generation,
-            version: env!("CARGO_PKG_VERSION"),
-        }
-    }
-}
-
-/// Whether a look has enough tokens to conclude anything.
-fn is_sufficient(test: &Test, scored: u64, hypotheses: u64, options: &DetectOptions) -> bool {
-    let alpha = options.alpha.log();
-    let within_reach = test.best_attainable.is_none_or(|best| best.corrected(hypotheses) <= alpha);
-    scored > 0 && scored >= options.min_scored && within_reach
-}
-
-/// The place of the smallest p among the looks that can conclude anything, or among all when none
-/// can; the first of equals.
-fn deciding(looks: &[Look], tests: &[Test], options: &DetectOptions) -> usize {
-    let hypotheses = looks.len() as u64;
-    let rank = |at: usize| {
-        let short = !is_sufficient(&tests[at], looks[at].evidence.scored, hypotheses, options);
-        (short, tests[at].p.ln())
-    };
-    (1..tests.len()).fold(0, |best, at| if rank(at) < rank(best) { at } else { best })
-}
-
-fn conclude(test: &Test, scored: u64, hypotheses: u64, options: &DetectOptions) -> Verdict {
-    if !is_sufficient(test, scored, hypotheses, options) {
-        Verdict::Insufficient
-    } else if test.p.corrected(hypotheses) <= options.alpha.log() {
-        Verdict::Watermarked
-    } else {
-        Verdict::NotDetected
-    }
-}
-
-fn z_status(test: &Test) -> Option<&'static str> {
-    test.z.is_none().then_some("nothing_scored")
-}
-
-fn green_count(null: Null, evidence: &Evidence) -> Option<u64> {
-    match null {
-        Null::Bernoulli(_) => Some(evidence.green()),
-        Null::Exponential => None,
-    }
-}
-
-fn test_report(scheme: &dyn Scheme, look: &Look, test: &Test, key_fingerprint: &str) -> TestReport {
-    let scored = look.evidence.scored as f64;
-    let normalization = if look.normalization.is_empty() {
-        "none".to_owned()
-    } else {
-        look.normalization.join("+")
-    };
-    TestReport {
-        name: if look.normalization.is_empty() {
-            scheme.name().to_owned()
-        } else {
-            format!("{} ({normalization})", scheme.name())
-        },
-        profile: scheme.name(),
-        key_fingerprint: key_fingerprint.to_owned(),
-        normalization,
-        scored: look.evidence.scored,
-        raw: look.evidence.raw,
-        statistic: test.statistic,
-        z: test.z,
-        z_status: z_status(test),
-        p_value: test.p.p_value(),
-        p_status: test.p.p_value().status(),
-        log10_p: test.p.log10(),
-        evidence: match (scheme.null(), green_count(scheme.null(), &look.evidence)) {
-            (Null::Bernoulli(expected_rate), Some(green)) => {
-                EvidenceSummary::Count { green, expected_rate }
-            }
-            _ => EvidenceSummary::Sum { sum: test.statistic, mean: scored, variance: scored },
-        },
-    }
-}
-
-fn token_details(null: Null, evidence: &Evidence, context: &ReportContext<'_>) -> Vec<TokenDetail> {
-    evidence
-        .outcomes
-        .iter()
-        .zip(context.ids)
-        .enumerate()
-        .map(|(index, (outcome, &id))| {
-            let piece = context.pieces.get(index);
-            let (colour, score, skipped) = match (*outcome, null) {
-                (Outcome::Skipped(skip), _) => ("skipped", None, Some(skip)),
-                (Outcome::Scored(score), Null::Bernoulli(_)) => {
-                    (if is_green(score) { "green" } else { "red" }, Some(score), None)
-                }
-                (Outcome::Scored(score), Null::Exponential) => ("scored", Some(score), None),
-            };
-            TokenDetail {
-                index,
-                id,
-                bytes: piece.map(|piece| [piece.bytes.start, piece.bytes.end]),
-                chars: piece.map(|piece| [piece.chars.start, piece.chars.end]),
-                colour,
-                score,
-                skipped,
-            }
-        })
-        .collect()
 }

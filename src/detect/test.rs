@@ -3,13 +3,18 @@
 use crate::detect::Evidence;
 use crate::scheme::Null;
 use crate::stats::{LogProbability, ln_binomial_upper, ln_gamma_upper};
+use crate::token::{Piece, TokenId};
 
 /// A sequence that was looked at, and what it holds.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The transformations applied before encoding; empty for the text as given.
     pub normalization: Vec<&'static str>,
-    /// The evidence found.
+    /// The ids that were looked at.
+    pub ids: Vec<TokenId>,
+    /// Where each id stands in the original text; empty for bare ids.
+    pub pieces: Vec<Piece>,
+    /// The evidence found, one outcome per id.
     pub evidence: Evidence,
 }
 

@@ -12,7 +12,7 @@ use crate::prf::Key;
 use crate::profile::{Profile, PromptContext, TokenizerIdentity};
 use crate::scheme::{Scheme, build};
 use crate::text::{Normalizer, Tokenizer, normalize, survey};
-use crate::token::{Piece, TokenId, TokenSet, check_ids};
+use crate::token::{CharRanges, Piece, TokenId, TokenSet, check_ids};
 
 /// The identity of a tokenizer as a profile names it.
 #[must_use]
@@ -34,6 +34,17 @@ pub fn identify(tokenizer: &Tokenizer) -> TokenizerIdentity {
 pub fn never_marked(tokenizer: &Tokenizer, vocab: usize) -> Result<TokenSet> {
     let padding = (0..).take(vocab).skip(tokenizer.vocab_size());
     TokenSet::from_ids(vocab, tokenizer.control_ids().into_iter().chain(padding))
+}
+
+/// What a detection is told beside the text.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances<'a> {
+    /// The prompt, which gives the first tokens their context and is not scored.
+    pub prompt: Option<&'a str>,
+    /// A second look is taken after these changes; both looks are paid for.
+    pub normalizers: &'a [Normalizer],
+    /// Sampling parameters from a sidecar, for the report.
+    pub generation: Option<Value>,
 }
 
 /// Judges texts under one profile and key. Immutable and shareable between threads.
@@ -97,8 +108,7 @@ impl Detector {
     /// Judges the bytes of a text file.
     ///
     /// The bytes are encoded as they are; only one leading byte-order mark is left out, with a
-    /// warning. With `normalizers` a second look is taken after those changes and both looks are
-    /// paid for. `prompt` gives the first tokens their context.
+    /// warning.
     ///
     /// # Errors
     /// [`Error::File`] naming the byte where `bytes` are not UTF-8.
@@ -106,9 +116,7 @@ impl Detector {
         &self,
         name: &Path,
         bytes: &[u8],
-        prompt: Option<&str>,
-        normalizers: &[Normalizer],
-        generation: Option<Value>,
+        circumstances: &Circumstances<'_>,
     ) -> Result<Report> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             Error::file(
@@ -118,20 +126,15 @@ impl Detector {
                 "convert it first, for example: iconv -f LATIN1 -t UTF-8",
             )
         })?;
-        self.text(text, prompt, normalizers, generation)
+        self.text(text, circumstances)
     }
 
     /// Judges a text; see [`Detector::bytes`].
     ///
     /// # Errors
     /// As the tokenizer's.
-    pub fn text(
-        &self,
-        text: &str,
-        prompt: Option<&str>,
-        normalizers: &[Normalizer],
-        generation: Option<Value>,
-    ) -> Result<Report> {
+    pub fn text(&self, text: &str, circumstances: &Circumstances<'_>) -> Result<Report> {
+        let normalizers = circumstances.normalizers;
         let mut warnings = Vec::new();
         let (body, skipped) = match text.strip_prefix('\u{feff}') {
             Some(body) => {
@@ -144,23 +147,26 @@ impl Detector {
             None => (text, 0),
         };
         warnings.extend(text_warnings(body, normalizers));
-        let prompt = self.prompt_ids(prompt)?;
+        let prompt = self.prompt_ids(circumstances.prompt)?;
         let pieces = self.pieces(body, skipped)?;
-        let ids: Vec<TokenId> = pieces.iter().map(|piece| piece.id).collect();
-        let mut looks = vec![self.look(Vec::new(), &prompt, &ids)];
+        let mut looks = vec![self.look(Vec::new(), &prompt, pieces)];
         if !normalizers.is_empty() {
             let changed = normalize(body, normalizers);
-            let changed_ids = self.tokenizer.encode_ids(changed.text())?;
+            let mut pieces = self.tokenizer.encode(changed.text())?;
+            let mut ranges = CharRanges::new(body);
+            for piece in &mut pieces {
+                piece.bytes = changed.original_range(piece.bytes.clone());
+                piece.chars = ranges.advance(piece.bytes.end);
+                shift(piece, skipped);
+            }
             let names = normalizers.iter().map(|normalizer| normalizer.name()).collect();
-            looks.push(self.look(names, &prompt, &changed_ids));
+            looks.push(self.look(names, &prompt, pieces));
         }
         let context = ReportContext {
             profile: &self.profile,
             input_sha256: sha256_hex(text.as_bytes()),
-            pieces: &pieces,
-            ids: &ids,
             warnings,
-            generation,
+            generation: circumstances.generation.clone(),
         };
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
@@ -180,12 +186,16 @@ impl Detector {
         let context = ReportContext {
             profile: &self.profile,
             input_sha256,
-            pieces: &[],
-            ids,
             warnings: Vec::new(),
             generation: None,
         };
-        let looks = [self.look(Vec::new(), &prompt, ids)];
+        let look = Look {
+            normalization: Vec::new(),
+            ids: ids.to_vec(),
+            pieces: Vec::new(),
+            evidence: gather(&*self.scheme, &self.never_marked, &prompt, ids),
+        };
+        let looks = [look];
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
 
@@ -193,10 +203,8 @@ impl Detector {
     /// original.
     fn pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
         let mut pieces = self.tokenizer.encode(body)?;
-        let characters = usize::from(skipped > 0);
         for piece in &mut pieces {
-            piece.bytes = piece.bytes.start + skipped..piece.bytes.end + skipped;
-            piece.chars = piece.chars.start + characters..piece.chars.end + characters;
+            shift(piece, skipped);
         }
         Ok(pieces)
     }
@@ -210,9 +218,23 @@ impl Detector {
         self.tokenizer.prompt_ids(prompt.strip_prefix('\u{feff}').unwrap_or(prompt))
     }
 
-    fn look(&self, normalization: Vec<&'static str>, prompt: &[TokenId], ids: &[TokenId]) -> Look {
-        Look { normalization, evidence: gather(&*self.scheme, &self.never_marked, prompt, ids) }
+    fn look(
+        &self,
+        normalization: Vec<&'static str>,
+        prompt: &[TokenId],
+        pieces: Vec<Piece>,
+    ) -> Look {
+        let ids: Vec<TokenId> = pieces.iter().map(|piece| piece.id).collect();
+        let evidence = gather(&*self.scheme, &self.never_marked, prompt, &ids);
+        Look { normalization, ids, pieces, evidence }
     }
+}
+
+/// Moves a piece behind the `skipped` bytes of a byte-order mark, which is one character.
+fn shift(piece: &mut Piece, skipped: usize) {
+    let characters = usize::from(skipped > 0);
+    piece.bytes = piece.bytes.start + skipped..piece.bytes.end + skipped;
+    piece.chars = piece.chars.start + characters..piece.chars.end + characters;
 }
 
 /// Things in the text that make a mark harder to find, unless a normaliser undoes them.

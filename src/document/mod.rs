@@ -7,5 +7,5 @@
 mod detector;
 mod sidecar;
 
-pub use detector::{Detector, identify, never_marked};
+pub use detector::{Circumstances, Detector, identify, never_marked};
 pub use sidecar::{Sidecar, TokenEntropy, sha256_hex, sidecar_path};

@@ -9,7 +9,7 @@ use super::vocab::{Slot, Vocab};
 use super::{gguf, json};
 use crate::error::{Error, Result};
 use crate::format::{Gguf, Map};
-use crate::token::{Piece, TokenId, TokenKind};
+use crate::token::{CharRanges, Piece, TokenId, TokenKind};
 
 /// Longest text of one call in bytes.
 const MAX_TEXT: usize = u32::MAX as usize;
@@ -138,21 +138,13 @@ impl Tokenizer {
     /// fails.
     pub fn encode(&self, text: &str) -> Result<Vec<Piece>> {
         let tokens = self.tokens(text)?;
-        let bytes = text.as_bytes();
-        let starts = |range: std::ops::Range<usize>| {
-            // Continuation bytes are 10xxxxxx; every other byte starts a character.
-            bytes[range].iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
-        };
         let mut pieces = Vec::with_capacity(tokens.len());
-        // `seen` characters start before byte `from`.
-        let (mut from, mut seen) = (0, 0);
+        let mut ranges = CharRanges::new(text);
+        let mut from = 0;
         for (id, length) in tokens {
             let to = from + length as usize;
-            let seen_after = seen + starts(from..to);
-            let first = if text.is_char_boundary(from) { seen } else { seen - 1 };
-            let chars = if from == to { seen..seen } else { first..seen_after };
-            pieces.push(Piece { id, bytes: from..to, chars });
-            (from, seen) = (to, seen_after);
+            pieces.push(Piece { id, bytes: from..to, chars: ranges.advance(to) });
+            from = to;
         }
         Ok(pieces)
     }

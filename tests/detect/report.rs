@@ -36,16 +36,18 @@ fn report_of(looks: &[Look], options: &DetectOptions) -> Report {
     let context = ReportContext {
         profile: &profile,
         input_sha256: "00".into(),
-        pieces: &[],
-        ids: &[],
         warnings: Vec::new(),
         generation: None,
     };
     Report::new(&*scheme, looks, options, context)
 }
 
+fn look_at(normalization: Vec<&'static str>, ids: Vec<u32>, evidence: Evidence) -> Look {
+    Look { normalization, ids, pieces: Vec::new(), evidence }
+}
+
 fn look(green: usize, scored: usize) -> Look {
-    Look { normalization: Vec::new(), evidence: evidence(green, scored) }
+    look_at(Vec::new(), (0..scored as u32).collect(), evidence(green, scored))
 }
 
 #[test]
@@ -99,7 +101,7 @@ fn below_min_scored_is_insufficient_whatever_it_shows() {
 #[test]
 fn a_second_look_is_paid_for() {
     // P(X >= 71) = 1.608e-5 alone passes 3.167e-5, twice that does not.
-    let normalized = Look { normalization: vec!["newlines"], evidence: evidence(71, 100) };
+    let normalized = look_at(vec!["newlines"], (0..100).collect(), evidence(71, 100));
     let report = report_of(&[look(50, 100), normalized], &DetectOptions::default());
     assert_eq!(report.hypotheses, 2);
     assert_eq!(report.green, Some(71));
@@ -148,13 +150,11 @@ fn the_fields_are_the_contract_in_order() {
     let evidence = gather(&*scheme, &TokenSet::empty(100), &[], &ids);
     let report = Report::new(
         &*scheme,
-        &[Look { normalization: Vec::new(), evidence }],
+        &[look_at(Vec::new(), ids, evidence)],
         &DetectOptions { details: TokenDetails::Include, ..DetectOptions::default() },
         ReportContext {
             profile: &profile,
             input_sha256: "ab".into(),
-            pieces: &[],
-            ids: &ids,
             warnings: Vec::new(),
             generation: Some(serde_json::json!({"temperature": 1.0})),
         },
@@ -213,12 +213,10 @@ fn a_sum_scheme_reports_a_sum() {
     let context = ReportContext {
         profile: &profile,
         input_sha256: "ab".into(),
-        pieces: &[],
-        ids: &ids,
         warnings: Vec::new(),
         generation: None,
     };
-    let looks = [Look { normalization: Vec::new(), evidence }];
+    let looks = [look_at(Vec::new(), ids, evidence)];
     let report = Report::new(&*scheme, &looks, &DetectOptions::default(), context);
     let json = serde_json::to_value(&report).unwrap();
     assert!(json.get("green").is_none() && json.get("gamma").is_none());

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails};
-use greenmark::document::{Detector, identify, sha256_hex};
+use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
 use serde_json::json;
 
@@ -97,9 +97,12 @@ impl Run<'_> {
                 (&followed, Some(generation), None)
             }
         };
-        let prompt = self.prompt.as_deref();
-        let path = input.path();
-        let mut report = judge.bytes(path, &bytes, prompt, &self.normalizers, generation)?;
+        let circumstances = Circumstances {
+            prompt: self.prompt.as_deref(),
+            normalizers: &self.normalizers,
+            generation,
+        };
+        let mut report = judge.bytes(input.path(), &bytes, &circumstances)?;
         report.warnings.extend(note);
         Ok(report)
     }

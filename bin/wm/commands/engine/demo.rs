@@ -4,7 +4,7 @@
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::{DetectOptions, Verdict};
-use greenmark::document::{Detector, identify};
+use greenmark::document::{Circumstances, Detector, identify};
 use greenmark::engine::{Request, Session};
 use greenmark::prf::Key;
 use greenmark::sample::SamplingOptions;
@@ -38,10 +38,10 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
         let seed = args.seed.wrapping_add(attempt);
         let text = write(args, seed, &loaded, &mark)?;
         output::line("\n$ wm detect the continuation")?;
-        let report = detector.text(&text, None, &[], None)?;
+        let report = detector.text(&text, &Circumstances::default())?;
         output::line(&first_line(&report))?;
         output::line("\n$ wm detect the continuation, with a key that did not write it")?;
-        output::line(&first_line(&stranger.text(&text, None, &[], None)?))?;
+        output::line(&first_line(&stranger.text(&text, &Circumstances::default())?))?;
         match report.verdict {
             Verdict::Watermarked => return Ok(Exit::Success),
             Verdict::Insufficient => {

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use greenmark::Error;
 use greenmark::detect::{DetectOptions, Report};
-use greenmark::document::Detector;
+use greenmark::document::{Circumstances, Detector};
 use greenmark::engine::{Generation, Request, Session};
 use greenmark::prf::Key;
 use greenmark::sample::SamplingOptions;
@@ -86,7 +86,7 @@ pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
     let mut rows = Vec::new();
     for (group, texts) in [("marked", &marked), ("unmarked", &plain)] {
         for (index, text) in texts.iter().enumerate() {
-            let report = detector.text(&text.text, None, &[], None)?;
+            let report = detector.text(&text.text, &Circumstances::default())?;
             let of_ids = detector.ids(&text.ids, String::new(), None)?;
             let predicted_z = if group == "marked" { mark.predicted_z(text) } else { None };
             rows.push(Row {
@@ -100,7 +100,7 @@ pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
     }
     for line in PASSAGES.lines() {
         let passage: Passage = serde_json::from_str(line).context("data/human/passages.jsonl")?;
-        let report = detector.text(&passage.text, None, &[], None)?;
+        let report = detector.text(&passage.text, &Circumstances::default())?;
         rows.push(row("human", passage.id, &report));
     }
     let summaries: Vec<Summary> =

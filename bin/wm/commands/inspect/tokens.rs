@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use greenmark::detect::{DetectOptions, TokenDetail, TokenDetails};
-use greenmark::document::{Detector, identify};
+use greenmark::document::{Circumstances, Detector, identify};
 use serde::Serialize;
 
 use crate::args::TokensArgs;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &TokensArgs) -> Result<Exit> {
     let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let options = DetectOptions { details: TokenDetails::Include, ..DetectOptions::default() };
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
-    let report = detector.bytes(&args.file, &bytes, None, &[], None)?;
+    let report = detector.bytes(&args.file, &bytes, &Circumstances::default())?;
     let rows: Vec<TokenRow> = report
         .token_details
         .unwrap_or_default()
