@@ -11,3 +11,8 @@
 mod profile;
 mod report;
 mod scoring;
+mod simulate;
+mod windows_null;
+mod windows_power;
+mod windows_report;
+mod windows_search;
