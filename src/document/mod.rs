@@ -6,6 +6,7 @@
 
 mod detector;
 mod sidecar;
+mod warnings;
 
 pub use detector::{Circumstances, Detector, identify, never_marked};
 pub use sidecar::{Sidecar, TokenEntropy, sha256_hex, sidecar_path};
