@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use detect::DetectArgs;
+pub(crate) use detect::{ColorChoice, DetectArgs};
 pub(crate) use generate::{DemoArgs, EvalArgs, EvalCommand, GenerateArgs};
 #[cfg(feature = "engine")]
 pub(crate) use generate::{EvalQuickArgs, ModelSource, WeightsSource};
