@@ -85,6 +85,7 @@ impl Report {
             skipped: evidence.skipped,
             windows: Vec::new(),
             spans: Vec::new(),
+            sentences: None,
             token_details: (options.details == TokenDetails::Include)
                 .then(|| token_details(null, &looks[0])),
             key_id: context.profile.key().id.clone(),

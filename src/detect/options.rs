@@ -73,6 +73,16 @@ pub enum TokenDetails {
     Include,
 }
 
+/// Whether every sentence is tested, as a reading aid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sentences {
+    /// The text as a whole only.
+    #[default]
+    Omit,
+    /// One entry per sentence, with offsets.
+    Include,
+}
+
 /// The choices of one detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DetectOptions {
@@ -82,10 +92,17 @@ pub struct DetectOptions {
     pub min_scored: u64,
     /// Whether every token is listed.
     pub details: TokenDetails,
+    /// Whether every sentence is tested; this never changes the verdict.
+    pub sentences: Sentences,
 }
 
 impl Default for DetectOptions {
     fn default() -> Self {
-        Self { alpha: Alpha::default(), min_scored: 1, details: TokenDetails::Omit }
+        Self {
+            alpha: Alpha::default(),
+            min_scored: 1,
+            details: TokenDetails::Omit,
+            sentences: Sentences::Omit,
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! A tokenizer, a profile and a key, joined once; texts in, reports out.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::sentences::sentences;
 use super::sidecar::sha256_hex;
 use super::warnings::{byte_order_mark, text_warnings};
-use crate::detect::{DetectOptions, Look, Report, ReportContext, gather};
+use crate::detect::{
+    DetectOptions, Look, Report, ReportContext, SentenceRange, Sentences, gather, test_sentences,
+};
 use crate::error::{Error, Result};
 use crate::prf::Key;
 use crate::profile::{Profile, PromptContext, TokenizerIdentity};
@@ -166,7 +170,12 @@ impl Detector {
             warnings,
             generation: circumstances.generation.clone(),
         };
-        Ok(Report::new(&*self.scheme, &looks, &self.options, context))
+        let mut report = Report::new(&*self.scheme, &looks, &self.options, context);
+        if self.options.sentences == Sentences::Include {
+            let ranges = sentence_ranges(body, skipped);
+            report.sentences = Some(test_sentences(self.scheme.null(), &looks[0], &ranges));
+        }
+        Ok(report)
     }
 
     /// Judges token ids; `input_sha256` is that of the input they were read from.
@@ -226,6 +235,22 @@ impl Detector {
         let evidence = gather(&*self.scheme, &self.never_marked, prompt, &ids);
         Look { normalization, ids, pieces, evidence }
     }
+}
+
+/// The sentences of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
+/// original.
+fn sentence_ranges(body: &str, skipped: usize) -> Vec<SentenceRange> {
+    let characters = usize::from(skipped > 0);
+    let mut ranges = CharRanges::new(body);
+    let mut place = |bytes: Range<usize>| {
+        ranges.advance(bytes.start);
+        let chars = ranges.advance(bytes.end);
+        SentenceRange {
+            bytes: bytes.start + skipped..bytes.end + skipped,
+            chars: chars.start + characters..chars.end + characters,
+        }
+    };
+    sentences(body).into_iter().map(&mut place).collect()
 }
 
 /// Moves a piece behind the `skipped` bytes of a byte-order mark, which is one character.
