@@ -136,6 +136,7 @@ impl Report {
             skipped: evidence.skipped,
             windows,
             spans,
+            sentences: None,
             token_details: (options.details == TokenDetails::Include)
                 .then(|| token_details(null, &looks[0])),
             key_id: context.profile.key().id.clone(),

@@ -5,7 +5,13 @@
 //! model.
 
 mod detector;
+pub mod marked;
+pub mod page;
+mod sentences;
 mod sidecar;
+pub mod visible;
+mod warnings;
 
 pub use detector::{Circumstances, Detector, identify, never_marked};
+pub use sentences::sentences;
 pub use sidecar::{Sidecar, TokenEntropy, sha256_hex, sidecar_path};

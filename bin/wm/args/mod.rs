@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use detect::DetectArgs;
+pub(crate) use detect::{ColorChoice, DetectArgs};
 #[cfg(feature = "engine")]
 pub(crate) use eval::EvalQuickArgs;
 pub(crate) use eval::{EvalArgs, EvalCommand};
