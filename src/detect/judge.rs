@@ -3,11 +3,14 @@
 
 use serde_json::Value;
 
+use crate::detect::entropy::{
+    EntropyInput, GreenListBias, WeightedTest, examine, likelihood_ratio_weight,
+};
 use crate::detect::evidence::is_green;
 use crate::detect::report::SCHEMA;
 use crate::detect::{
-    DetectOptions, Evidence, EvidenceSummary, Look, Outcome, Report, Test, TestReport, TokenDetail,
-    TokenDetails, Verdict, Warning,
+    DetectOptions, Evidence, EvidenceSummary, Look, Outcome, Report, Skipped, Test, TestReport,
+    TokenDetail, TokenDetails, Verdict, Warning,
 };
 use crate::profile::{Gamma, Profile};
 use crate::scheme::{Null, Scheme};
@@ -24,6 +27,8 @@ pub struct ReportContext<'a> {
     pub warnings: Vec<Warning>,
     /// Sampling parameters from a sidecar.
     pub generation: Option<Value>,
+    /// The model's uncertainty at each token of the text as given, when known.
+    pub entropy: Option<EntropyInput>,
 }
 
 /// One test of a report and what it pays.
@@ -35,6 +40,10 @@ struct Candidate<'a> {
     look: &'a Look,
     test: Test,
     report: TestReport,
+    /// Green tokens among those that the test counts (counting schemes).
+    green: Option<u64>,
+    /// The tokens that it does not count.
+    skipped: Skipped,
     /// The p after paying for all tests of the report.
     corrected: LogProbability,
     /// The number of tests that [`Candidate::corrected`] pays for.
@@ -56,14 +65,25 @@ impl Report {
     ) -> Self {
         let null = scheme.null();
         let key_fingerprint = context.profile.key().fingerprint.to_string();
-        let hypotheses = looks.len() as u64;
-        let candidates: Vec<Candidate<'_>> = looks
+        let bias = GreenListBias::of(context.profile.scheme());
+        let weighs = context.entropy.as_ref().is_some_and(|input| bias.is_some() && input.weighs());
+        let hypotheses = looks.len() as u64 + u64::from(weighs);
+        let mut candidates: Vec<Candidate<'_>> = looks
             .iter()
             .map(|look| whole_text(scheme, look, hypotheses, options, &key_fingerprint))
             .collect();
+        let examined = context
+            .entropy
+            .as_ref()
+            .map(|input| examine(input, bias, &looks[0], options.alpha.shared(hypotheses)));
+        let (entropy, weighted) = examined.unzip();
+        if let (Some(bias), Some(test)) = (bias, weighted.flatten()) {
+            let plain = candidates[0].report.clone();
+            candidates.push(likelihood_ratio(&test, bias, &looks[0], hypotheses, options, plain));
+        }
         let decides = deciding(&candidates);
         let evidence = &decides.look.evidence;
-        let green = green_count(null, evidence);
+        let green = decides.green;
         Self {
             schema: SCHEMA,
             verdict: conclude(decides, options),
@@ -82,11 +102,12 @@ impl Report {
                 .filter(|_| decides.report.scored > 0)
                 .map(|green| green as f64 / decides.report.scored as f64),
             gamma: context.profile.scheme().gamma().map(Gamma::get),
-            skipped: evidence.skipped,
+            skipped: decides.skipped,
             windows: Vec::new(),
             spans: Vec::new(),
             token_details: (options.details == TokenDetails::Include)
-                .then(|| token_details(null, &looks[0])),
+                .then(|| token_details(null, &looks[0], context.entropy.as_ref(), bias)),
+            entropy,
             key_id: context.profile.key().id.clone(),
             key_fingerprint,
             tokenizer: context.profile.tokenizer().fingerprint.clone(),
@@ -117,9 +138,62 @@ fn whole_text<'a>(
         look,
         test,
         report: test_report(scheme, look, &test, corrected, key_fingerprint),
+        green: green_count(scheme.null(), &look.evidence),
+        skipped: look.evidence.skipped,
         corrected,
         hypotheses,
         sufficient: scored > 0 && scored >= options.min_scored && within_reach,
+    }
+}
+
+/// The likelihood-ratio test of the text as given, whose plain test is `plain`.
+fn likelihood_ratio<'a>(
+    weighted: &WeightedTest,
+    bias: GreenListBias,
+    look: &'a Look,
+    hypotheses: u64,
+    options: &DetectOptions,
+    plain: TestReport,
+) -> Candidate<'a> {
+    let corrected = weighted.p.corrected(hypotheses);
+    let best = weighted.best_attainable(bias);
+    let test = Test {
+        statistic: weighted.statistic,
+        z: weighted.z,
+        p: weighted.p,
+        best_attainable: Some(best),
+    };
+    Candidate {
+        look,
+        test,
+        report: TestReport {
+            name: format!("{} (likelihood ratio)", plain.name),
+            scored: weighted.scored,
+            statistic: test.statistic,
+            z: test.z,
+            z_status: test.z.is_none().then_some("nothing_scored"),
+            p_value: test.p.p_value(),
+            p_status: test.p.p_value().status(),
+            log10_p: test.p.log10(),
+            corrected_log10_p: corrected.log10(),
+            evidence: EvidenceSummary::Sum {
+                sum: test.statistic,
+                mean: weighted.total * bias.gamma,
+                variance: weighted.squares * bias.gamma * (1.0 - bias.gamma),
+            },
+            ..plain
+        },
+        green: Some(weighted.green),
+        skipped: Skipped {
+            low_entropy: weighted.low_entropy,
+            unaligned: weighted.unaligned,
+            ..look.evidence.skipped
+        },
+        corrected,
+        hypotheses,
+        sufficient: weighted.scored > 0
+            && weighted.scored >= options.min_scored
+            && best.corrected(hypotheses) <= options.alpha.log(),
     }
 }
 
@@ -192,7 +266,12 @@ fn test_report(
     }
 }
 
-fn token_details(null: Null, look: &Look) -> Vec<TokenDetail> {
+fn token_details(
+    null: Null,
+    look: &Look,
+    entropy: Option<&EntropyInput>,
+    bias: Option<GreenListBias>,
+) -> Vec<TokenDetail> {
     look.evidence
         .outcomes
         .iter()
@@ -200,6 +279,8 @@ fn token_details(null: Null, look: &Look) -> Vec<TokenDetail> {
         .enumerate()
         .map(|(index, (outcome, &id))| {
             let piece = look.pieces.get(index);
+            let uncertainty = entropy.and_then(|input| *input.tokens.get(index)?);
+            let chances = uncertainty.and_then(|uncertainty| uncertainty.chances);
             let (colour, score, skipped) = match (*outcome, null) {
                 (Outcome::Skipped(skip), _) => ("skipped", None, Some(skip)),
                 (Outcome::Scored(score), Null::Bernoulli(_)) => {
@@ -215,6 +296,10 @@ fn token_details(null: Null, look: &Look) -> Vec<TokenDetail> {
                 colour,
                 score,
                 skipped,
+                entropy: uncertainty.map(|uncertainty| uncertainty.entropy),
+                spike_entropy: chances.map(|chances| chances.spike_entropy),
+                probability: chances.map(|chances| chances.probability),
+                weight: bias.zip(chances).map(|(bias, c)| likelihood_ratio_weight(bias, &c)),
             }
         })
         .collect()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::sidecar::sha256_hex;
+use crate::detect::entropy::EntropyInput;
 use crate::detect::{DetectOptions, Look, Report, ReportContext, Warning, gather};
 use crate::error::{Error, Result};
 use crate::prf::Key;
@@ -45,6 +46,8 @@ pub struct Circumstances<'a> {
     pub normalizers: &'a [Normalizer],
     /// Sampling parameters from a sidecar, for the report.
     pub generation: Option<Value>,
+    /// The model's uncertainty at each of [`Detector::pieces`]; adds the tests that need it.
+    pub entropy: Option<EntropyInput>,
 }
 
 /// Judges texts under one profile and key. Immutable and shareable between threads.
@@ -148,7 +151,7 @@ impl Detector {
         };
         warnings.extend(text_warnings(body, normalizers));
         let prompt = self.prompt_ids(circumstances.prompt)?;
-        let pieces = self.pieces(body, skipped)?;
+        let pieces = self.shifted_pieces(body, skipped)?;
         let mut looks = vec![self.look(Vec::new(), &prompt, pieces)];
         if !normalizers.is_empty() {
             let changed = normalize(body, normalizers);
@@ -167,6 +170,7 @@ impl Detector {
             input_sha256: sha256_hex(text.as_bytes()),
             warnings,
             generation: circumstances.generation.clone(),
+            entropy: circumstances.entropy.clone(),
         };
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
@@ -188,6 +192,7 @@ impl Detector {
             input_sha256,
             warnings: Vec::new(),
             generation: None,
+            entropy: None,
         };
         let look = Look {
             normalization: Vec::new(),
@@ -199,9 +204,21 @@ impl Detector {
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
 
+    /// The tokens of a text as it is judged: without a leading byte-order mark, at their places in
+    /// the text.
+    ///
+    /// # Errors
+    /// As the tokenizer's.
+    pub fn pieces(&self, text: &str) -> Result<Vec<Piece>> {
+        match text.strip_prefix('\u{feff}') {
+            Some(body) => self.shifted_pieces(body, '\u{feff}'.len_utf8()),
+            None => self.shifted_pieces(text, 0),
+        }
+    }
+
     /// The pieces of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
     /// original.
-    fn pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
+    fn shifted_pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
         let mut pieces = self.tokenizer.encode(body)?;
         for piece in &mut pieces {
             shift(piece, skipped);

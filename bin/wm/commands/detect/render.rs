@@ -84,6 +84,7 @@ fn detail_lines(report: &Report) -> Vec<String> {
             report.hypotheses, report.corrected_log10_p
         ));
     }
+    lines.extend(super::entropy::lines(report));
     lines.extend(report.warnings.iter().map(|warning| format!("note: {}", warning.text)));
     lines
 }
