@@ -50,6 +50,8 @@ pub struct StepRecord {
     pub entropy: f64,
     /// Natural logarithm of the probability it was drawn with.
     pub logprob: f32,
+    /// Natural logarithm of its probability under the model's own distribution, the logits as given.
+    pub raw_logprob: f32,
     /// Probability of a green token before the bias; `None` where no bias was applied.
     pub green_mass: Option<f64>,
     /// What the mark could do at the step, in expectation over random green lists; `None` unless

@@ -364,6 +364,7 @@ impl Slot<'_> {
             offset,
             entropy: outcome.entropy,
             logprob: outcome.logprob,
+            raw_logprob: outcome.raw_logprob,
             green_mass: outcome.green_mass,
             chances,
         });
