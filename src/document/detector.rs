@@ -108,6 +108,12 @@ impl Detector {
         &self.tokenizer
     }
 
+    /// The tokenizer, for who keeps it longer.
+    #[must_use]
+    pub fn shared_tokenizer(&self) -> Arc<Tokenizer> {
+        Arc::clone(&self.tokenizer)
+    }
+
     /// Judges the bytes of a text file.
     ///
     /// The bytes are encoded as they are; only one leading byte-order mark is left out, with a

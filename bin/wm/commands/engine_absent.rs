@@ -1,5 +1,7 @@
 //! The commands that need a model, in a build without the engine: they say how to get it.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
@@ -50,7 +52,7 @@ pub(crate) struct Known<'a> {
 pub(crate) enum Measurer {}
 
 impl Measurer {
-    pub(crate) fn open(_spec: &str, _offline: bool, _tokenizer: &Tokenizer) -> Result<Self> {
+    pub(crate) fn open(_spec: &str, _offline: bool, _tokenizer: Arc<Tokenizer>) -> Result<Self> {
         absent()
     }
 

@@ -16,13 +16,16 @@
 //! ```
 //!
 //! With t = e^s the trapezoid rule converges geometrically: at a step of 1/2 its error is below
-//! 1e-7 of the value. Tokens of probability 1/128 and above enter exactly; the rest as equal tokens
-//! with the same mass and the same sum of squares, so mean and variance of G are exact.
+//! 1e-7 of the value. Tokens of probability 1/128 and above enter one by one, and all when they are
+//! at most 128; otherwise the lighter ones between two powers of two enter as equal tokens, as many
+//! and with the same mass.
 
 use crate::detect::entropy::{Chances, GreenListBias};
 
 /// Tokens from this probability on enter the product one by one.
 const HEAVY_FROM: f64 = 1.0 / 128.0;
+/// So many tokens, if they are all, enter one by one whatever their probability.
+const FEW: usize = 128;
 
 /// Step of the trapezoid rule in ln t.
 const NODE_STEP: f64 = 0.5;
@@ -31,27 +34,39 @@ const LAST_NODE: f64 = 3.5;
 /// The nodes begin at ln t = -(this + delta): what lies before is below 1.2e-7 of e^-delta.
 const FIRST_NODE: f64 = 16.0;
 
-/// Many tokens of the same probability.
+/// Lighter tokens that lie between two powers of two, taken as equal ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Tail {
+struct Equals {
+    count: f64,
     mass: f64,
-    squares: f64,
 }
 
-impl Tail {
-    fn without(self, probability: f64) -> Self {
-        Self {
-            mass: (self.mass - probability).max(0.0),
-            squares: (self.squares - probability * probability).max(0.0),
-        }
+/// Bins by binary exponent: from 2^-8 down to 2^-71, where everything lighter ends.
+const BINS: usize = 64;
+
+/// The tokens below [`HEAVY_FROM`].
+#[derive(Clone, Debug, PartialEq)]
+struct Light([Equals; BINS]);
+
+impl Light {
+    fn bin(&mut self, probability: f64) -> &mut Equals {
+        // The biased exponent of 2^-8 is 1015.
+        let exponent = usize::try_from(probability.to_bits() >> 52).unwrap_or(0);
+        &mut self.0[1015_usize.saturating_sub(exponent).min(BINS - 1)]
     }
 
-    /// Probability and number of equal tokens that have this mass and sum of squares.
-    fn equal_tokens(self) -> (f64, f64) {
-        if self.mass > 0.0 && self.squares > 0.0 {
-            (self.squares / self.mass, self.mass * self.mass / self.squares)
-        } else {
-            (0.0, 0.0)
+    fn add(&mut self, probability: f64) {
+        let bin = self.bin(probability);
+        bin.count += 1.0;
+        bin.mass += probability;
+    }
+
+    fn remove(&mut self, probability: f64) {
+        let bin = self.bin(probability);
+        bin.count -= 1.0;
+        bin.mass -= probability;
+        if bin.count < 0.5 || bin.mass <= 0.0 {
+            *bin = Equals::default();
         }
     }
 }
@@ -62,7 +77,7 @@ pub struct StepDistribution {
     bias: GreenListBias,
     /// Probabilities of single tokens that the mark may touch.
     heavy: Vec<f64>,
-    tail: Tail,
+    light: Light,
     spike_entropy: f64,
 }
 
@@ -74,21 +89,29 @@ impl StepDistribution {
     pub fn new(bias: GreenListBias, probabilities: impl Iterator<Item = (f64, bool)>) -> Self {
         let modulus = bias.spike_modulus();
         let mut heavy = Vec::new();
-        let mut tail = Tail::default();
+        let mut light = Light([Equals::default(); BINS]);
         let mut spike_entropy = 0.0;
+        let mut few = Some(Vec::new());
         for (probability, markable) in probabilities {
             spike_entropy += probability / (1.0 + modulus * probability);
-            if !markable {
+            if !markable || probability <= 0.0 {
                 continue;
             }
             if probability >= HEAVY_FROM {
                 heavy.push(probability);
             } else {
-                tail.mass += probability;
-                tail.squares += probability * probability;
+                light.add(probability);
+                few = few.filter(|few: &Vec<f64>| heavy.len() + few.len() < FEW);
+                if let Some(few) = &mut few {
+                    few.push(probability);
+                }
             }
         }
-        Self { bias, heavy, tail, spike_entropy }
+        if let Some(few) = few {
+            heavy.extend(few);
+            light = Light([Equals::default(); BINS]);
+        }
+        Self { bias, heavy, light, spike_entropy }
     }
 
     /// The spike entropy.
@@ -100,7 +123,10 @@ impl StepDistribution {
     /// Chance that a marked step shows a green token.
     #[must_use]
     pub fn green_chance(&self) -> f64 {
-        let inverse = self.integrate(&self.heavy, self.tail, |product, t| product * (-t).exp());
+        let mut inverse = 0.0;
+        self.each_node(&self.heavy, &self.light, |weight, t, product| {
+            inverse += weight * product * (-t).exp();
+        });
         self.green_from(inverse)
     }
 
@@ -112,17 +138,17 @@ impl StepDistribution {
     pub fn chances(&self, probability: f64) -> Chances {
         let gamma = self.bias.gamma;
         let gain = self.bias.gain();
-        let (mut others, mut tail) = (self.heavy.clone(), self.tail);
+        let (mut others, mut light) = (self.heavy.clone(), self.light.clone());
         // The same probability may come from another way of rounding.
         let same = |heavy: &f64| (heavy - probability).abs() <= 1e-9 * probability;
         match others.iter().position(same) {
             Some(index) => {
                 others.swap_remove(index);
             }
-            None => tail = tail.without(probability),
+            None => light.remove(probability),
         }
         let [mut green, mut red, mut either] = [0.0; 3];
-        self.each_node(&others, tail, |weight, t, product| {
+        self.each_node(&others, &light, |weight, t, product| {
             let red_part = weight * product * (-t).exp();
             let own = (-t * gain * probability).exp();
             red += red_part;
@@ -149,32 +175,29 @@ impl StepDistribution {
         let gain = self.bias.gain();
         // Without a bias the quotient is 0 / 0; the green share of the markable mass is left.
         if gain < 1e-6 {
-            return self.bias.gamma * (self.heavy.iter().sum::<f64>() + self.tail.mass);
+            let light: f64 = self.light.0.iter().map(|bin| bin.mass).sum();
+            return self.bias.gamma * (self.heavy.iter().sum::<f64>() + light);
         }
         ((gain + 1.0) / gain * (1.0 - inverse)).clamp(0.0, 1.0)
     }
 
-    fn integrate(&self, heavy: &[f64], tail: Tail, value: impl Fn(f64, f64) -> f64) -> f64 {
-        let mut sum = 0.0;
-        self.each_node(heavy, tail, |weight, t, product| sum += weight * value(product, t));
-        sum
-    }
-
     /// Calls `visit` with the weight of each node, its t and the product over the tokens.
-    fn each_node(&self, heavy: &[f64], tail: Tail, mut visit: impl FnMut(f64, f64, f64)) {
+    fn each_node(&self, heavy: &[f64], light: &Light, mut visit: impl FnMut(f64, f64, f64)) {
         let GreenListBias { gamma, .. } = self.bias;
         let gain = self.bias.gain();
-        let (each, count) = tail.equal_tokens();
         let factor =
             |scale: f64, probability: f64| 1.0 - gamma + gamma * (-scale * probability).exp();
+        let light: Vec<&Equals> = light.0.iter().filter(|bin| bin.count > 0.0).collect();
         let mut s = LAST_NODE;
         while s >= -(FIRST_NODE + self.bias.bounded_delta()) {
             let t = s.exp();
             let scale = t * gain;
             let single: f64 = heavy.iter().map(|&p| factor(scale, p)).product();
-            let product =
-                if count > 0.0 { single * factor(scale, each).powf(count) } else { single };
-            visit(NODE_STEP * t, t, product);
+            let equal: f64 = light
+                .iter()
+                .map(|bin| factor(scale, bin.mass / bin.count).powf(bin.count))
+                .product();
+            visit(NODE_STEP * t, t, single * equal);
             s -= NODE_STEP;
         }
     }

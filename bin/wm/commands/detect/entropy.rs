@@ -102,8 +102,8 @@ impl Uncertainty {
         if let Some(measurer) = &*loaded {
             return Ok(Arc::clone(measurer));
         }
-        let measurer =
-            Arc::new(Measurer::open(self.model_name(), self.offline, detector.tokenizer())?);
+        let tokenizer = detector.shared_tokenizer();
+        let measurer = Arc::new(Measurer::open(self.model_name(), self.offline, tokenizer)?);
         *loaded = Some(Arc::clone(&measurer));
         Ok(measurer)
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use greenmark::Error;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
 use greenmark::engine::{Forcing, never_marked};
 use greenmark::sample::{Chain, Effective};
@@ -12,7 +11,7 @@ use greenmark::token::TokenId;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::loaded::Loaded;
-use crate::args::{ModelSource, WeightsSource};
+use crate::args::WeightsSource;
 
 /// A loaded model that reads texts.
 pub(crate) struct Measurer {
@@ -30,21 +29,9 @@ pub(crate) struct Known<'a> {
 
 impl Measurer {
     /// Loads the model that `spec` names, which has to read the ids of `tokenizer`.
-    pub(crate) fn open(spec: &str, offline: bool, tokenizer: &Tokenizer) -> Result<Self> {
+    pub(crate) fn open(spec: &str, offline: bool, tokenizer: Arc<Tokenizer>) -> Result<Self> {
         let weights = WeightsSource { model: spec.to_owned(), offline, threads: None };
-        let loaded = Loaded::open(&ModelSource { weights, tokenizer: None })?;
-        if loaded.tokenizer.fingerprint() != tokenizer.fingerprint() {
-            return Err(Error::Mismatch {
-                field: "tokenizer fingerprint",
-                left_name: format!("the model {spec}"),
-                left: loaded.tokenizer.fingerprint().to_owned(),
-                right_name: "this detection".to_owned(),
-                right: tokenizer.fingerprint().to_owned(),
-                remedy: "name the model that reads these tokens".to_owned(),
-            }
-            .into());
-        }
-        Ok(Self { loaded })
+        Ok(Self { loaded: Loaded::with_tokenizer(&weights, tokenizer)? })
     }
 
     /// The uncertainty before each of `ids`, which continue `prompt`.
