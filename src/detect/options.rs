@@ -44,6 +44,13 @@ impl Alpha {
         Self { value: normal_upper(z), log: LogProbability::from_ln(ln_normal_upper(z)) }
     }
 
+    /// An equal share of it for each of `tests` tests.
+    #[must_use]
+    pub fn shared(self, tests: u64) -> Self {
+        let tests = tests.max(1) as f64;
+        Self { value: self.value / tests, log: LogProbability::from_ln(self.log.ln() - tests.ln()) }
+    }
+
     /// As a log probability.
     #[must_use]
     pub fn log(self) -> LogProbability {

@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::detect::entropy::EntropyReport;
 use crate::detect::{Correction, SentenceReport, Skip, Skipped};
 use crate::profile::Profile;
 use crate::stats::PValue;
@@ -173,6 +174,18 @@ pub struct TokenDetail {
     /// Why it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skip>,
+    /// Entropy of the model's distribution before it, in nats, when measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
+    /// Spike entropy of that distribution for the profile's gamma and delta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spike_entropy: Option<f64>,
+    /// Its probability under that distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Its weight in the likelihood-ratio test, from 0 to delta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 /// The outcome of a detection.
@@ -227,6 +240,9 @@ pub struct Report {
     /// Every sentence of the text as given, when asked for: a reading aid that decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sentences: Option<Vec<SentenceReport>>,
+    /// What the model's uncertainty says about the text as given; absent unless it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropyReport>,
     /// Every token of the text as given, when asked for; the totals above are those of the
     /// deciding test, which may be another look.
     #[serde(skip_serializing_if = "Option::is_none")]

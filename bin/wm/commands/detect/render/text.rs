@@ -5,6 +5,7 @@ use std::path::Path;
 
 use greenmark::detect::{Report, Verdict};
 
+use super::super::entropy;
 use super::regions;
 
 /// The whole report for a terminal.
@@ -71,6 +72,7 @@ fn detail_lines(report: &Report) -> Vec<String> {
         ));
     }
     lines.extend(regions::lines(report));
+    lines.extend(entropy::lines(report));
     lines.extend(report.warnings.iter().map(|warning| format!("note: {}", warning.text)));
     lines
 }
