@@ -4,8 +4,12 @@
 //! The command line and the service both use it; neither adds a rule of its own. It never loads a
 //! model.
 
+mod attack;
 mod detector;
+mod repetition;
 mod sidecar;
 
+pub use attack::{Attack, AttackSeed, Share};
 pub use detector::{Circumstances, Detector, identify, never_marked};
+pub use repetition::distinct_ngrams;
 pub use sidecar::{Sidecar, TokenEntropy, sha256_hex, sidecar_path};

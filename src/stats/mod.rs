@@ -8,10 +8,14 @@
 mod binomial;
 mod gamma;
 mod loader;
+mod mean;
 mod normal;
 mod probability;
+mod randomised;
 
 pub use binomial::ln_binomial_upper;
 pub use gamma::ln_gamma_upper;
+pub use mean::MeanInterval;
 pub use normal::{ln_normal_upper, normal_upper};
 pub use probability::{LogProbability, PValue};
+pub use randomised::Tails;
