@@ -4,7 +4,7 @@ use anyhow::Result;
 use greenmark::stats::MeanInterval;
 
 use super::Curve;
-use super::measure::{Found, Detection, Row};
+use super::measure::{Detection, Found, Row};
 use super::plan::{RATES, Setting};
 use super::table::attacks;
 use crate::plot::{self, Axis, Chart, Point, Scale, Series};

@@ -4,7 +4,7 @@ use anyhow::Result;
 use greenmark::stats::MeanInterval;
 
 use super::Curve;
-use super::measure::{Found, Detection, Row};
+use super::measure::{Detection, Found, Row};
 use super::plan::{RATES, SHARES, Setting};
 use crate::output;
 
