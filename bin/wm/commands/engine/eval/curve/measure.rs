@@ -103,7 +103,9 @@ impl<'a> Bench<'a> {
         let ngrams = |n: usize, shape: fn(f64) -> f64| {
             let of = |text: &Generation| distinct_ngrams(&text.ids, n).map(shape);
             let samples: Option<Vec<f64>> = texts.iter().map(of).collect();
-            samples.and_then(|samples| MeanInterval::new(&samples, CONFIDENCE))
+            let interval = samples.and_then(|samples| MeanInterval::new(&samples, CONFIDENCE));
+            // No mean of shares lies outside.
+            interval.map(|interval| interval.map(|end| end.clamp(0.0, 1.0)))
         };
         let surprisals: Vec<f64> = texts.iter().map(surprisal).collect();
         let attacks = self.attacks();
