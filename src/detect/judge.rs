@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use crate::detect::evidence::is_green;
 use crate::detect::report::SCHEMA;
+use crate::detect::windows::{Found, Searched};
 use crate::detect::{
-    DetectOptions, Evidence, EvidenceSummary, Look, Outcome, Report, Test, TestReport, TokenDetail,
-    TokenDetails, Verdict, Warning,
+    DetectOptions, EvidenceSummary, Look, Outcome, Report, Test, TestReport, TokenDetail,
+    TokenDetails, Verdict, Warning, WindowSearch,
 };
 use crate::profile::{Gamma, Profile};
 use crate::scheme::{Null, Scheme};
@@ -26,6 +27,34 @@ pub struct ReportContext<'a> {
     pub generation: Option<Value>,
 }
 
+/// A kind of test that may decide. Alpha is shared equally among the families in play, and within
+/// a family among the looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Family {
+    /// All scored tokens of a look.
+    Whole,
+    /// The best window of a look.
+    Windows,
+}
+
+impl Family {
+    /// The families in play.
+    fn in_play(options: &DetectOptions) -> Vec<Self> {
+        match options.windows {
+            WindowSearch::Off => vec![Self::Whole],
+            WindowSearch::On => vec![Self::Whole, Self::Windows],
+        }
+    }
+
+    /// What the name of a test says beside the scheme.
+    fn label(self) -> Option<&'static str> {
+        match self {
+            Self::Whole => None,
+            Self::Windows => Some("best window"),
+        }
+    }
+}
+
 /// One test of a report and what it pays.
 ///
 /// Alpha is shared: the tests of a report are corrected so that, without a mark, the smallest
@@ -33,8 +62,12 @@ pub struct ReportContext<'a> {
 #[derive(Clone, Debug)]
 struct Candidate<'a> {
     look: &'a Look,
+    family: Family,
     test: Test,
-    report: TestReport,
+    /// Tokens counted.
+    scored: u64,
+    /// Tokens that would count if repeats did.
+    raw: u64,
     /// The p after paying for all tests of the report.
     corrected: LogProbability,
     /// The number of tests that [`Candidate::corrected`] pays for.
@@ -56,78 +89,115 @@ impl Report {
     ) -> Self {
         let null = scheme.null();
         let key_fingerprint = context.profile.key().fingerprint.to_string();
-        let hypotheses = looks.len() as u64;
-        let candidates: Vec<Candidate<'_>> = looks
+        let families = Family::in_play(options);
+        let sharing = (looks.len() * families.len()) as u64;
+        let mut candidates: Vec<Candidate<'_>> =
+            looks.iter().map(|look| whole_text(null, look, sharing, options)).collect();
+        let searched: Vec<Searched<'_>> = looks
             .iter()
-            .map(|look| whole_text(scheme, look, hypotheses, options, &key_fingerprint))
+            .filter(|_| families.contains(&Family::Windows))
+            .map(|look| Searched::new(null, look, options.min_scored, sharing))
             .collect();
+        let mut windows = Vec::new();
+        for (place, searched) in searched.iter().enumerate() {
+            if let Some(found) = searched.best() {
+                windows.push(searched.region(found));
+                // The first candidates are the looks' own tests.
+                let sufficient = candidates[place].sufficient;
+                candidates.push(best_window(searched.look(), found, sufficient));
+            }
+        }
         let decides = deciding(&candidates);
+        let spans = searched
+            .iter()
+            .filter(|searched| std::ptr::eq(searched.look(), decides.look))
+            .flat_map(|searched| searched.spans(options.alpha))
+            .collect();
         let evidence = &decides.look.evidence;
-        let green = green_count(null, evidence);
+        let green = null.counts().then_some(decides.test.green());
         Self {
             schema: SCHEMA,
             verdict: conclude(decides, options),
-            z: decides.report.z,
-            z_status: decides.report.z_status,
-            p_value: decides.report.p_value,
-            p_status: decides.report.p_status,
-            log10_p: decides.report.log10_p,
+            z: decides.test.z,
+            z_status: decides.test.z_status(),
+            p_value: decides.test.p.p_value(),
+            p_status: decides.test.p.p_value().status(),
+            log10_p: decides.test.p.log10(),
             corrected_log10_p: decides.corrected.log10(),
             hypotheses: decides.hypotheses,
             alpha: options.alpha.value(),
             tokens: evidence.outcomes.len() as u64,
-            scored: decides.report.scored,
+            scored: decides.scored,
             green,
             green_fraction: green
-                .filter(|_| decides.report.scored > 0)
-                .map(|green| green as f64 / decides.report.scored as f64),
+                .filter(|_| decides.scored > 0)
+                .map(|green| green as f64 / decides.scored as f64),
             gamma: context.profile.scheme().gamma().map(Gamma::get),
             skipped: evidence.skipped,
-            windows: Vec::new(),
-            spans: Vec::new(),
+            windows,
+            spans,
             token_details: (options.details == TokenDetails::Include)
                 .then(|| token_details(null, &looks[0])),
             key_id: context.profile.key().id.clone(),
-            key_fingerprint,
+            key_fingerprint: key_fingerprint.clone(),
             tokenizer: context.profile.tokenizer().fingerprint.clone(),
             profile: context.profile.clone(),
             input_sha256: context.input_sha256,
             warnings: context.warnings,
             generation: context.generation,
             version: env!("CARGO_PKG_VERSION"),
-            tests: candidates.into_iter().map(|candidate| candidate.report).collect(),
+            tests: candidates
+                .iter()
+                .map(|candidate| candidate.report(scheme, &key_fingerprint))
+                .collect(),
         }
     }
 }
 
-/// The test of all scored tokens of a look.
+/// The test of all scored tokens of a look; `hypotheses` tests share alpha.
 fn whole_text<'a>(
-    scheme: &dyn Scheme,
+    null: Null,
     look: &'a Look,
     hypotheses: u64,
     options: &DetectOptions,
-    key_fingerprint: &str,
 ) -> Candidate<'a> {
-    let test = Test::new(scheme.null(), &look.evidence);
-    let corrected = test.p.corrected(hypotheses);
+    let test = Test::new(null, &look.evidence);
     let scored = look.evidence.scored;
     let within_reach =
         test.best_attainable.is_none_or(|best| best.corrected(hypotheses) <= options.alpha.log());
     Candidate {
         look,
+        family: Family::Whole,
         test,
-        report: test_report(scheme, look, &test, corrected, key_fingerprint),
-        corrected,
+        scored,
+        raw: look.evidence.raw,
+        corrected: test.p.corrected(hypotheses),
         hypotheses,
         sufficient: scored > 0 && scored >= options.min_scored && within_reach,
     }
 }
 
+/// The test of the best window of a look. It can conclude what the look's own test can
+/// (`sufficient`): nothing is rarer than all of the look's tokens being green.
+fn best_window(look: &Look, found: Found, sufficient: bool) -> Candidate<'_> {
+    Candidate {
+        look,
+        family: Family::Windows,
+        test: found.test,
+        scored: found.scored(),
+        raw: found.raw,
+        corrected: found.corrected,
+        hypotheses: found.hypotheses,
+        sufficient,
+    }
+}
+
 /// The candidate with the smallest corrected p among those that can conclude anything, or among
-/// all when none can; the first of equals.
+/// all when none can; of equals that of the plainer family, then the first.
 fn deciding<'a, 'b>(candidates: &'a [Candidate<'b>]) -> &'a Candidate<'b> {
     let rank = |candidate: &Candidate<'_>| {
-        (!candidate.sufficient, candidate.corrected.ln(), candidate.test.p.ln())
+        let p = candidate.test.p.ln();
+        (!candidate.sufficient, candidate.corrected.ln(), candidate.family, p)
     };
     let better = |best: usize, next: usize| {
         if rank(&candidates[next]) < rank(&candidates[best]) { next } else { best }
@@ -145,50 +215,41 @@ fn conclude(decides: &Candidate<'_>, options: &DetectOptions) -> Verdict {
     }
 }
 
-fn green_count(null: Null, evidence: &Evidence) -> Option<u64> {
-    match null {
-        Null::Bernoulli(_) => Some(evidence.green()),
-        Null::Exponential => None,
-    }
-}
-
-fn test_report(
-    scheme: &dyn Scheme,
-    look: &Look,
-    test: &Test,
-    corrected: LogProbability,
-    key_fingerprint: &str,
-) -> TestReport {
-    let scored = look.evidence.scored as f64;
-    let normalization = if look.normalization.is_empty() {
-        "none".to_owned()
-    } else {
-        look.normalization.join("+")
-    };
-    TestReport {
-        name: if look.normalization.is_empty() {
-            scheme.name().to_owned()
-        } else {
-            format!("{} ({normalization})", scheme.name())
-        },
-        profile: scheme.name(),
-        key_fingerprint: key_fingerprint.to_owned(),
-        normalization,
-        scored: look.evidence.scored,
-        raw: look.evidence.raw,
-        statistic: test.statistic,
-        z: test.z,
-        z_status: test.z.is_none().then_some("nothing_scored"),
-        p_value: test.p.p_value(),
-        p_status: test.p.p_value().status(),
-        log10_p: test.p.log10(),
-        corrected_log10_p: corrected.log10(),
-        evidence: match (scheme.null(), green_count(scheme.null(), &look.evidence)) {
-            (Null::Bernoulli(expected_rate), Some(green)) => {
-                EvidenceSummary::Count { green, expected_rate }
-            }
-            _ => EvidenceSummary::Sum { sum: test.statistic, mean: scored, variance: scored },
-        },
+impl Candidate<'_> {
+    fn report(&self, scheme: &dyn Scheme, key_fingerprint: &str) -> TestReport {
+        let (look, test, scored) = (self.look, &self.test, self.scored);
+        let normalization = look.normalization_name();
+        let changed = (!look.normalization.is_empty()).then_some(normalization.as_str());
+        let labels: Vec<&str> = changed.into_iter().chain(self.family.label()).collect();
+        TestReport {
+            name: if labels.is_empty() {
+                scheme.name().to_owned()
+            } else {
+                format!("{} ({})", scheme.name(), labels.join(", "))
+            },
+            profile: scheme.name(),
+            key_fingerprint: key_fingerprint.to_owned(),
+            normalization,
+            scored,
+            raw: self.raw,
+            statistic: test.statistic,
+            z: test.z,
+            z_status: test.z_status(),
+            p_value: test.p.p_value(),
+            p_status: test.p.p_value().status(),
+            log10_p: test.p.log10(),
+            corrected_log10_p: self.corrected.log10(),
+            evidence: match scheme.null() {
+                Null::Bernoulli(expected_rate) => {
+                    EvidenceSummary::Count { green: test.green(), expected_rate }
+                }
+                Null::Exponential => EvidenceSummary::Sum {
+                    sum: test.statistic,
+                    mean: scored as f64,
+                    variance: scored as f64,
+                },
+            },
+        }
     }
 }
 

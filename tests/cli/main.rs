@@ -22,3 +22,4 @@ mod model;
 mod sidecar;
 mod streams;
 mod support;
+mod windows;

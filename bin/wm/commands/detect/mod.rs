@@ -1,6 +1,7 @@
 //! `wm detect`: files, folders, standard input or token ids to reports and one exit code.
 
 mod inputs;
+mod regions;
 mod render;
 mod sidecar;
 
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails};
+use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails, WindowSearch};
 use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
 use serde_json::json;
@@ -140,5 +141,6 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
         },
         min_scored: args.min_scored.unwrap_or(default.min_scored),
         details: if args.details { TokenDetails::Include } else { TokenDetails::Omit },
+        windows: if args.windows { WindowSearch::On } else { WindowSearch::Off },
     })
 }
