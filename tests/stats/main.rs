@@ -13,6 +13,7 @@ mod interval;
 mod multiple;
 mod tails;
 mod uniformity;
+mod weighted;
 
 pub(crate) fn close(actual: f64, expected: f64, relative: f64) {
     assert!(
