@@ -11,6 +11,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attack;
+mod entropy;
 mod profile;
 mod report;
 mod scoring;

@@ -33,6 +33,7 @@ fn report_under(scheme: SchemeParameters, looks: &[Look], options: &DetectOption
         input_sha256: "00".into(),
         warnings: Vec::new(),
         generation: None,
+        entropy: None,
     };
     Report::new(&*scheme, looks, options, context)
 }
