@@ -8,6 +8,9 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod attack;
 mod entropy;
 mod profile;
@@ -15,6 +18,7 @@ mod report;
 mod scoring;
 mod simulate;
 mod windows_null;
+mod windows_pasted;
 mod windows_power;
 mod windows_report;
 mod windows_search;
