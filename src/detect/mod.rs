@@ -9,7 +9,7 @@ mod options;
 mod report;
 mod test;
 
-pub use evidence::{Evidence, Outcome, Skip, Skipped, gather};
+pub use evidence::{Evidence, Outcome, Scorable, Skip, Skipped, gather};
 pub use judge::ReportContext;
 pub use options::{Alpha, DetectOptions, TokenDetails};
 pub use report::{
