@@ -49,6 +49,8 @@ pub struct StepRecord {
     pub entropy: f64,
     /// Natural logarithm of the probability it was drawn with.
     pub logprob: f32,
+    /// Natural logarithm of its probability under the model's own distribution, the logits as given.
+    pub raw_logprob: f32,
     /// Probability of a green token before the bias; `None` where no bias was applied.
     pub green_mass: Option<f64>,
 }

@@ -340,6 +340,7 @@ impl Slot<'_> {
             offset,
             entropy: outcome.entropy,
             logprob: outcome.logprob,
+            raw_logprob: outcome.raw_logprob,
             green_mass: outcome.green_mass,
         });
         self.request.chain.accept(&mut self.history, outcome);

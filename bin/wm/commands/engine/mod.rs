@@ -21,9 +21,7 @@ pub(crate) fn generate(args: &GenerateArgs) -> Result<Exit> {
 }
 
 pub(crate) fn eval(command: &EvalCommand) -> Result<Exit> {
-    match command {
-        EvalCommand::Quick(args) => eval::quick(args),
-    }
+    eval::run(command)
 }
 
 pub(crate) fn inspect_model(args: &ModelArgs) -> Result<Exit> {
