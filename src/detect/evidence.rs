@@ -128,7 +128,11 @@ impl Scorable {
             } else {
                 input.clear();
                 scheme.effective_input(&sequence[position - width..position], token, &mut input);
-                if seen.insert(input.as_slice().into()) { Standing::First } else { Standing::Repeat }
+                if seen.insert(input.as_slice().into()) {
+                    Standing::First
+                } else {
+                    Standing::Repeat
+                }
             });
         }
         Self { sequence, width, standings }
@@ -184,6 +188,13 @@ impl Scorable {
             .enumerate()
             .filter(|(_, standing)| **standing == Standing::First)
             .map(|(index, _)| (index, self.score(scheme, index)))
+    }
+
+    /// The number of counted tokens among the first `end`.
+    #[must_use]
+    pub fn scored_before(&self, end: usize) -> usize {
+        let first = |standing: &&Standing| **standing == Standing::First;
+        self.standings.iter().take(end).filter(first).count()
     }
 
     fn score(&self, scheme: &dyn Scheme, index: usize) -> f64 {

@@ -3,6 +3,7 @@
 //! This is the only place where a verdict is made. It reads token ids, never text, and needs no
 //! model.
 
+pub mod calibration;
 mod evidence;
 mod judge;
 mod options;

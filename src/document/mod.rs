@@ -5,7 +5,9 @@
 //! model.
 
 mod detector;
+mod passages;
 mod sidecar;
 
 pub use detector::{Circumstances, Detector, identify, never_marked};
+pub use passages::passages;
 pub use sidecar::{Sidecar, TokenEntropy, sha256_hex, sidecar_path};
