@@ -13,6 +13,7 @@ mod detect;
 mod generate;
 mod inspect;
 mod keys;
+mod reading;
 #[cfg(feature = "engine")]
 mod sidecar;
 mod streams;

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod page;
 mod profile;
 mod report;
 mod scoring;
+mod sentences;

@@ -137,6 +137,6 @@ fn card(html: &mut String, term: &str, value: &str, note: &str) {
 }
 
 /// The test whose figures stand at the top.
-fn deciding(report: &Report) -> Option<&TestReport> {
+pub(super) fn deciding(report: &Report) -> Option<&TestReport> {
     report.tests.iter().find(|test| test.decides(report))
 }

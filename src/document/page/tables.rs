@@ -9,7 +9,7 @@ use crate::detect::{EvidenceSummary, Region, Report};
 /// The beginning of a stretch of the text, as one line of markup.
 fn excerpt(text: Option<&str>, bytes: [usize; 2]) -> String {
     /// Characters shown.
-    const LENGTH: usize = 60;
+    const LENGTH: usize = 44;
     let Some(stretch) = text.and_then(|text| text.get(bytes[0]..bytes[1])) else {
         return String::new();
     };
@@ -136,17 +136,7 @@ pub(super) fn tests(html: &mut String, report: &Report) {
         "<section id=\"tests\" aria-labelledby=\"tests-title\">\n<h2 id=\"tests-title\">Every test \
          that was made</h2>\n",
     );
-    let heads = [
-        "Test",
-        "Changes to the text",
-        "Statistic",
-        "Chance",
-        "Scored",
-        "Before repeats",
-        "z",
-        "p",
-        "Corrected p",
-    ];
+    let heads = ["Test", "Found", "By chance", "Scored", "With repeats", "z", "p", "Corrected p"];
     let mut rows = String::new();
     let mut decided = false;
     for test in &report.tests {
@@ -161,12 +151,11 @@ pub(super) fn tests(html: &mut String, report: &Report) {
         };
         put!(
             &mut rows,
-            "<tr{}><th scope=\"row\">{}{}</th><td>{}</td><td>{statistic}</td><td>{chance}</td>\
+            "<tr{}><th scope=\"row\">{}{}</th><td>{statistic}</td><td>{chance}</td>\
              <td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             if decides { " class=\"decides\"" } else { "" },
             Escaped(&test.name),
             if decides { " <small>(decides)</small>" } else { "" },
-            Escaped(&test.normalization),
             count(test.scored),
             count(test.raw),
             effect(test.z),
