@@ -7,11 +7,23 @@
 
 mod binomial;
 mod gamma;
+mod interval;
 mod loader;
+mod mean;
+mod multiple;
 mod normal;
 mod probability;
+mod randomised;
+mod uniformity;
+mod weighted;
 
 pub use binomial::ln_binomial_upper;
 pub use gamma::ln_gamma_upper;
+pub use interval::{binomial_interval, clopper_pearson};
+pub use mean::MeanInterval;
+pub use multiple::benjamini_hochberg;
 pub use normal::{ln_normal_upper, normal_upper};
 pub use probability::{LogProbability, PValue};
+pub use randomised::Tails;
+pub use uniformity::{KolmogorovSmirnov, kolmogorov_smirnov};
+pub use weighted::{TailBounds, TailMethod, Trial, weighted_threshold, weighted_upper};

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+#[cfg(feature = "engine")]
+mod curve;
 mod detect;
 #[cfg(feature = "engine")]
 mod generate;
@@ -15,6 +17,10 @@ mod inspect;
 mod keys;
 mod reading;
 #[cfg(feature = "engine")]
+#[path = "../support/mod.rs"]
+mod model;
+#[cfg(feature = "engine")]
 mod sidecar;
 mod streams;
 mod support;
+mod windows;

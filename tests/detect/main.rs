@@ -8,8 +8,15 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod attack;
+mod entropy;
 mod page;
 mod profile;
 mod report;
 mod scoring;
 mod sentences;
+mod simulate;
+mod windows_null;
+mod windows_power;
+mod windows_report;
+mod windows_search;

@@ -1,6 +1,7 @@
 //! What the user typed, as typed. Nothing here is checked beyond its form.
 
 mod detect;
+mod eval;
 mod generate;
 mod inspect;
 mod mark;
@@ -11,9 +12,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use detect::{ColorChoice, DetectArgs};
-pub(crate) use generate::{DemoArgs, EvalArgs, EvalCommand, GenerateArgs};
+pub(crate) use eval::{EvalArgs, EvalCommand};
 #[cfg(feature = "engine")]
-pub(crate) use generate::{EvalQuickArgs, ModelSource, WeightsSource};
+pub(crate) use eval::{EvalCurveArgs, EvalQuickArgs};
+pub(crate) use generate::{DemoArgs, GenerateArgs};
+#[cfg(feature = "engine")]
+pub(crate) use generate::{ModelSource, WeightsSource};
 pub(crate) use inspect::{
     ChainArgs, GreenListArgs, InspectArgs, InspectCommand, ModelArgs, TokensArgs,
 };

@@ -207,8 +207,10 @@ impl Openings {
                 .extend(sentences.iter().map(|one| (one.bytes[0], Event::Sentence(one.index + 1))));
         }
         for (index, span) in page.report.spans.iter().take(LIMITS.rows).enumerate() {
-            events.push((span.bytes[0], Event::RegionStart(index + 1)));
-            events.push((span.bytes[1], Event::RegionEnd));
+            if let Some([start, end]) = span.bytes {
+                events.push((start, Event::RegionStart(index + 1)));
+                events.push((end, Event::RegionEnd));
+            }
         }
         events.sort_unstable();
         Self { events: events.into_iter().peekable(), open: false }

@@ -32,6 +32,11 @@ fn more(html: &mut String, all: usize, remedy: &str) {
     }
 }
 
+/// A range, or nothing for ids without a text.
+fn range(range: Option<[usize; 2]>) -> String {
+    range.map_or_else(String::new, |[start, end]| format!("{start}–{end}"))
+}
+
 pub(super) fn regions(html: &mut String, page: &Page<'_>) {
     let report = page.report;
     if report.windows.is_empty() && report.spans.is_empty() {
@@ -46,16 +51,14 @@ pub(super) fn regions(html: &mut String, page: &Page<'_>) {
     let mut row = |name: String, region: &Region| {
         put!(
             &mut rows,
-            "<tr><th scope=\"row\">{name}</th><td>{}–{}</td><td>{}–{}</td><td>{}</td><td>{}</td>\
+            "<tr><th scope=\"row\">{name}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
              <td>{}</td><td class=\"excerpt\">{}</td></tr>\n",
-            region.bytes[0],
-            region.bytes[1],
-            region.chars[0],
-            region.chars[1],
+            range(region.bytes),
+            range(region.chars),
             count(region.scored),
             effect(Some(region.z)),
             probability(region.corrected_log10_p),
-            excerpt(page.text, region.bytes)
+            region.bytes.map_or_else(String::new, |bytes| excerpt(page.text, bytes))
         );
     };
     for region in report.windows.iter().take(LIMITS.rows) {

@@ -4,10 +4,16 @@ mod demo;
 mod eval;
 mod generate;
 mod loaded;
+mod measure;
 mod model;
 mod prepare;
 
 use anyhow::Result;
+
+pub(crate) use measure::{Known, Measurer};
+
+/// Whether this build has the engine.
+pub(crate) const IS_PRESENT: bool = true;
 
 use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs};
 use crate::exit::Exit;
@@ -21,9 +27,7 @@ pub(crate) fn generate(args: &GenerateArgs) -> Result<Exit> {
 }
 
 pub(crate) fn eval(command: &EvalCommand) -> Result<Exit> {
-    match command {
-        EvalCommand::Quick(args) => eval::quick(args),
-    }
+    eval::run(command)
 }
 
 pub(crate) fn inspect_model(args: &ModelArgs) -> Result<Exit> {

@@ -1,28 +1,19 @@
 //! `wm eval quick`: the mark on the real model, against the same prompts without it and against
 //! human text.
 
-use anyhow::{Context, Result};
-use greenmark::Error;
+use anyhow::Result;
 use greenmark::detect::{DetectOptions, Report};
 use greenmark::document::{Circumstances, Detector};
-use greenmark::engine::{Generation, Request, Session};
-use greenmark::prf::Key;
-use greenmark::sample::SamplingOptions;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use greenmark::engine::Generation;
+use serde::Serialize;
 
-use super::loaded::Loaded;
-use super::prepare::{self, Mark};
+use super::{Task, Writer, passages, raw_prompts, seeded_key};
 use crate::args::{EvalQuickArgs, MarkArgs};
+use crate::commands::engine::loaded::Loaded;
+use crate::commands::engine::prepare::Mark;
 use crate::exit::Exit;
 use crate::output::{self, note};
 use crate::resolve::{ExplicitMark, NamedKey};
-
-const PROMPTS: &str = include_str!("../../../../data/prompts/raw.txt");
-const PASSAGES: &str = include_str!("../../../../data/human/passages.jsonl");
-
-/// Texts that step together.
-const BATCH: usize = 20;
 
 /// Every marked text has at most this p, no other text has.
 const LARGEST_P: f64 = 3.2e-5;
@@ -30,12 +21,6 @@ const LARGEST_P: f64 = 3.2e-5;
 const SMALLEST_MEAN_Z: f64 = 8.0;
 /// The mean |z| of unmarked texts is below this (0.8 under the null).
 const LARGEST_MEAN_ABSOLUTE_Z: f64 = 1.5;
-
-#[derive(Deserialize)]
-struct Passage {
-    id: String,
-    text: String,
-}
 
 /// One text and what was found in it.
 #[derive(Serialize)]
@@ -73,7 +58,7 @@ struct Evaluation {
     passed: bool,
 }
 
-pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
+pub(super) fn run(args: &EvalQuickArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
     let key = NamedKey::new(seeded_key(args.seed), &format!("eval-{}", args.seed));
     let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;
@@ -98,8 +83,7 @@ pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
             });
         }
     }
-    for line in PASSAGES.lines() {
-        let passage: Passage = serde_json::from_str(line).context("data/human/passages.jsonl")?;
+    for passage in passages()? {
         let report = detector.text(&passage.text, &Circumstances::default())?;
         rows.push(row("human", passage.id, &report));
     }
@@ -115,44 +99,16 @@ pub(super) fn quick(args: &EvalQuickArgs) -> Result<Exit> {
     Ok(if passed { Exit::Success } else { Exit::Failure })
 }
 
-/// A key for a repeatable measurement. It protects nothing.
-fn seeded_key(seed: u64) -> Key {
-    let mut hash = Sha256::new();
-    hash.update(b"greenmark/eval-key/1");
-    hash.update(seed.to_le_bytes());
-    Key::from_bytes(hash.finalize().into())
-}
-
 fn generate(loaded: &Loaded, mark: Option<&Mark>, args: &EvalQuickArgs) -> Result<Vec<Generation>> {
-    let options = SamplingOptions {
-        temperature: Some(1.0),
-        min_tokens: Some(args.tokens),
-        ..SamplingOptions::default()
-    };
-    let end_ids = loaded.end_ids();
-    let chain = prepare::chain(options, loaded, &end_ids)?;
-    let mut requests = Vec::new();
-    for (index, prompt) in (0..).zip(PROMPTS.lines()) {
-        requests.push(Request {
-            prompt: loaded.tokenizer.prompt_ids(prompt)?,
-            chain: chain.clone(),
-            marker: mark.map(Mark::marker),
-            seed: args.seed,
-            sample: index,
-            max_tokens: args.tokens,
-            stop: Vec::new(),
-            end_ids: end_ids.clone(),
-        });
-    }
-    let mut texts = Vec::with_capacity(requests.len());
-    while !requests.is_empty() {
-        let rest = requests.split_off(requests.len().min(BATCH));
-        let batch = std::mem::replace(&mut requests, rest);
-        let mut session = Session::new(&loaded.model, &loaded.tokenizer);
-        texts.extend(session.run(batch, |_, _| Ok::<(), Error>(()))?);
-        note!("{} texts written", texts.len());
-    }
-    Ok(texts)
+    let tasks = (0..)
+        .zip(raw_prompts())
+        .map(|(sample, prompt)| {
+            let marker = mark.map(Mark::marker);
+            Ok(Task { prompt: loaded.tokenizer.prompt_ids(prompt)?, marker, sample })
+        })
+        .collect::<Result<Vec<Task>>>()?;
+    Writer::new(loaded, args.tokens, args.seed)?
+        .write(tasks, |written| note!("{written} texts written"))
 }
 
 fn row(group: &'static str, name: String, report: &Report) -> Row {
