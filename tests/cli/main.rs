@@ -15,10 +15,10 @@ mod detect;
 mod generate;
 mod inspect;
 mod keys;
-mod reading;
 #[cfg(feature = "engine")]
 #[path = "../support/mod.rs"]
 mod model;
+mod reading;
 #[cfg(feature = "engine")]
 mod sidecar;
 mod streams;

@@ -88,7 +88,7 @@ pub(super) struct Words {
 
 impl Words {
     pub(super) fn of(report: &Report) -> Self {
-        if report.green.is_some() {
+        if report.gamma.is_some() {
             Self {
                 for_mark: "green",
                 against: "red",
@@ -155,6 +155,12 @@ fn tooltip(html: &mut String, details: &[TokenDetail], stretch: &Stretch) {
         }
         put!(html, "token {}, id {}: ", detail.index, detail.id);
         outcome(html, detail);
+        if let Some(entropy) = detail.entropy {
+            put!(html, "; entropy {entropy:.2} nats");
+        }
+        if let Some(weight) = detail.weight {
+            put!(html, ", weight {weight:.2}");
+        }
     }
     if tokens.len() > NAMED {
         put!(html, "&#10;and {}", counted((tokens.len() - NAMED) as u64, "more token"));

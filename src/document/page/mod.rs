@@ -7,6 +7,7 @@
 //! The page shows a verdict; it makes none.
 
 mod chart;
+mod entropy;
 mod html;
 mod index;
 mod marked_text;
@@ -83,6 +84,7 @@ pub fn render(page: &Page<'_>) -> Result<String> {
         ("text", "The text", written(|html| marked_text::section(html, page))),
         ("sentences", "Sentences", written(|html| tables::sentences(html, page))),
         ("tests", "Tests", written(|html| tables::tests(html, report))),
+        ("entropy", "How much could be marked", written(|html| entropy::section(html, report))),
         ("settings", "Settings", written(|html| settings::section(html, report))),
         ("notes", "How to read this", written(|html| notes::section(html, report))),
         ("tokens", "Tokens", written(|html| tables::tokens(html, page))),

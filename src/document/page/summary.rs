@@ -119,6 +119,13 @@ pub(super) fn figures(html: &mut String, report: &Report) {
         "were scored",
     );
     html.push_str("</dl>\n");
+    if let Some(test) = deciding(report).filter(|_| report.tests.len() > 1) {
+        put!(
+            html,
+            "<p class=\"aside\">The figures are those of the test that decides: {}.</p>\n",
+            Escaped(&test.name)
+        );
+    }
     let left_out: Vec<String> = report
         .skipped
         .by_reason()
