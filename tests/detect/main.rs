@@ -13,9 +13,11 @@ mod support;
 
 mod attack;
 mod entropy;
+mod page;
 mod profile;
 mod report;
 mod scoring;
+mod sentences;
 mod simulate;
 mod windows_null;
 mod windows_pasted;
