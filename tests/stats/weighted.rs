@@ -143,42 +143,45 @@ proptest! {
     }
 }
 
+/// Asserts the promised ratio where it is promised, and says whether it was.
+fn assert_close_bounds(name: &str, trials: &[Trial], x: f64) -> bool {
+    let bounds = weighted_upper(trials, x);
+    let promised = bounds.upper.log10() >= -30.0;
+    assert!(
+        !promised || ratio(&bounds) <= 1.02,
+        "{} {name} at {x}: 1e{} {}",
+        trials.len(),
+        bounds.upper.log10(),
+        ratio(&bounds)
+    );
+    promised
+}
+
 #[test]
 fn the_bounds_are_close_for_ten_thousand_trials_down_to_1e_30() {
+    let mut promised = 0;
     for (name, weight) in WEIGHTS {
-        for (rates, rate) in RATES {
+        for (rates, rate) in [RATES[1], RATES[2]] {
             let trials = trials(10_000, weight, rate);
-            for z in [3.1, 11.3] {
-                let x = value_at(&trials, z);
-                let bounds = weighted_upper(&trials, x);
-                let log10 = bounds.upper.log10();
-                assert!((-40.0..-1.0).contains(&log10), "{name} {rates}: {log10}");
-                assert!(
-                    log10 < -30.0 || ratio(&bounds) <= 1.02,
-                    "{name} {rates} at 1e{log10}: {}",
-                    ratio(&bounds)
-                );
+            for z in [3.1, 10.5] {
+                let name = format!("{name} {rates}");
+                promised += u32::from(assert_close_bounds(&name, &trials, value_at(&trials, z)));
             }
         }
     }
+    assert!(promised >= 30, "{promised} of 36 are above 1e-30");
 }
 
 #[test]
 fn the_bounds_are_close_for_any_number_of_trials_at_sums_that_occur() {
-    for count in [17, 25, 40, 60, 99, 200, 1000] {
+    for count in [25, 60, 200] {
         for (name, weight) in WEIGHTS {
-            for (rates, rate) in RATES {
+            for (rates, rate) in [RATES[0], RATES[2]] {
                 let trials = trials(count, weight, rate);
                 let total: f64 = trials.iter().map(|trial| trial.weight).sum();
-                let values = [value_at(&trials, 2.0), value_at(&trials, 6.0), total];
-                for x in values.map(|value| attained(&trials, value)) {
-                    let bounds = weighted_upper(&trials, x);
-                    assert!(
-                        bounds.upper.log10() < -30.0 || ratio(&bounds) <= 1.02,
-                        "{count} {name} {rates} at {x}: 1e{} {}",
-                        bounds.upper.log10(),
-                        ratio(&bounds)
-                    );
+                for value in [value_at(&trials, 2.0), value_at(&trials, 6.0), total] {
+                    let name = format!("{name} {rates}");
+                    assert_close_bounds(&name, &trials, attained(&trials, value));
                 }
             }
         }
