@@ -4,6 +4,8 @@
 //! A text is Zipf-like words in which phrases of what was written before are copied. Counting
 //! every token would make its scores dependent; `detect::gather` counts each effective input once.
 
+use std::fmt::Write;
+
 use greenmark::detect::{Test, gather};
 use greenmark::prf::Key;
 use greenmark::profile::{ContextWidth, Delta, Gamma};
@@ -45,7 +47,7 @@ impl Setting {
     }
 }
 
-/// SplitMix64.
+/// The generator `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -292,7 +294,7 @@ fn judge(setting: Setting, mut tally: Tally, texts: u64, tolerance: f64) -> bool
         let (low, high) = binomial_interval(texts, size, 0.999);
         let (measured, raw) = (tally.flagged[index], tally.raw_flagged[index]);
         let expected = size * texts as f64;
-        row += &format!("; {alpha:e}: {measured} / {expected:.1} [{low}, {high}] ({raw})");
+        write!(row, "; {alpha:e}: {measured} / {expected:.1} [{low}, {high}] ({raw})").unwrap();
         raw_fails |= raw > high;
         if !(low..=high).contains(&measured) {
             outside.push(alpha);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::close;
 
-/// SplitMix64, for weights and for simulation.
+/// The generator `SplitMix64`, for weights and for simulation.
 struct Random(u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
 type Draw = fn(&mut Random) -> f64;
 
 const WEIGHTS: [(&str, Draw); 9] = [
-    ("uniform", |r| r.next()),
+    ("uniform", Random::next),
     ("equal", |_| 0.3),
     ("two decimals", |r| if r.next() < 0.3 { 1.0 } else { 0.37 }),
     ("two reals", |r| if r.next() < 0.3 { std::f64::consts::SQRT_2 } else { 1.0 }),
@@ -207,7 +207,7 @@ fn rounded(trials: &[Trial], x: f64, step: f64, round: fn(f64) -> f64) -> f64 {
 #[test]
 fn the_bounds_hold_what_two_roundings_say() {
     for z in [1.0, 3.0, 6.0] {
-        let trials = trials(60, |r| r.next(), |r| 0.05 + 0.8 * r.next());
+        let trials = trials(60, Random::next, |r| 0.05 + 0.8 * r.next());
         let x = value_at(&trials, z);
         let bounds = weighted_upper(&trials, x);
         assert_eq!(bounds.method, TailMethod::Lattice);
@@ -221,7 +221,7 @@ fn the_bounds_hold_what_two_roundings_say() {
 
 #[test]
 fn lattices_of_whole_weights_are_exact() {
-    let trials = trials(100, |r| (r.next() * 9.0).ceil(), |r| r.next());
+    let trials = trials(100, |r| (r.next() * 9.0).ceil(), Random::next);
     for z in [-1.0, 0.0, 2.0, 5.0, 9.0] {
         let x = value_at(&trials, z).round();
         let bounds = weighted_upper(&trials, x);
@@ -248,7 +248,7 @@ fn equal_trials_are_binomial_and_zeros_drop_out() {
 
 #[test]
 fn a_sum_keeps_its_own_atom_in_any_order_of_adding() {
-    let trials = trials(99, |r| r.next(), |_| 0.5);
+    let trials = trials(99, Random::next, |_| 0.5);
     let all_green = -99.0 * std::f64::consts::LN_2;
     let sums = [
         trials.iter().map(|trial| trial.weight).sum::<f64>(),
@@ -336,7 +336,7 @@ fn a_threshold_is_where_the_bound_reaches_alpha() {
 
 #[test]
 fn far_beyond_the_promise_the_bounds_still_hold() {
-    let trials = trials(20_000, |r| r.next(), |_| 0.5);
+    let trials = trials(20_000, Random::next, |_| 0.5);
     let bounds = weighted_upper(&trials, value_at(&trials, 60.0));
     assert!(bounds.upper.log10() < -700.0 && bounds.lower < bounds.upper);
     assert!(ratio(&bounds) <= 1.02, "{}", ratio(&bounds));
