@@ -23,4 +23,5 @@ mod reading;
 mod sidecar;
 mod streams;
 mod support;
+mod tail;
 mod windows;

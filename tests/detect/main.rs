@@ -12,6 +12,7 @@
 mod support;
 
 mod attack;
+mod calibration;
 mod entropy;
 mod page;
 mod profile;

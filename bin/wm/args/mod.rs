@@ -7,6 +7,7 @@ mod generate;
 mod inspect;
 mod mark;
 mod sampling;
+mod tail;
 
 use std::path::PathBuf;
 
@@ -25,6 +26,7 @@ pub(crate) use inspect::{
 };
 pub(crate) use mark::{KeyArgs, MarkArgs, PromptContextName, RepeatsName, SchemeName};
 pub(crate) use sampling::SamplingArgs;
+pub(crate) use tail::{BinomialArgs, GammaArgs, NormalArgs, TailArgs, TailCommand, WeightedArgs};
 
 /// Embeds a watermark in text while a language model samples it, and detects it later without the
 /// model.
