@@ -8,9 +8,10 @@ use crate::detect::entropy::{
 };
 use crate::detect::evidence::is_green;
 use crate::detect::report::SCHEMA;
+use crate::detect::windows::{Found, Searched};
 use crate::detect::{
-    DetectOptions, Evidence, EvidenceSummary, Look, Outcome, Report, Skipped, Test, TestReport,
-    TokenDetail, TokenDetails, Verdict, Warning,
+    DetectOptions, EvidenceSummary, Look, Outcome, Report, Skipped, Test, TestReport, TokenDetail,
+    TokenDetails, Verdict, Warning, WindowSearch,
 };
 use crate::profile::{Gamma, Profile};
 use crate::scheme::{Null, Scheme};
@@ -31,6 +32,42 @@ pub struct ReportContext<'a> {
     pub entropy: Option<EntropyInput>,
 }
 
+/// A kind of test that may decide. Alpha is shared equally among the families in play, and within
+/// a family among the looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Family {
+    /// All scored tokens of a look.
+    Whole,
+    /// The best window of a look.
+    Windows,
+    /// The tokens of the text as given, weighed by their likelihood ratio.
+    LikelihoodRatio,
+}
+
+impl Family {
+    /// The families in play.
+    fn in_play(options: &DetectOptions, weighs: bool) -> Vec<Self> {
+        let windows = match options.windows {
+            WindowSearch::Off => None,
+            WindowSearch::On => Some(Self::Windows),
+        };
+        [Self::Whole]
+            .into_iter()
+            .chain(windows)
+            .chain(weighs.then_some(Self::LikelihoodRatio))
+            .collect()
+    }
+
+    /// What the name of a test says beside the scheme.
+    fn label(self) -> Option<&'static str> {
+        match self {
+            Self::Whole => None,
+            Self::Windows => Some("best window"),
+            Self::LikelihoodRatio => Some("likelihood ratio"),
+        }
+    }
+}
+
 /// One test of a report and what it pays.
 ///
 /// Alpha is shared: the tests of a report are corrected so that, without a mark, the smallest
@@ -38,12 +75,14 @@ pub struct ReportContext<'a> {
 #[derive(Clone, Debug)]
 struct Candidate<'a> {
     look: &'a Look,
+    family: Family,
     test: Test,
-    report: TestReport,
-    /// Green tokens among those that the test counts (counting schemes).
-    green: Option<u64>,
-    /// The tokens that it does not count.
-    skipped: Skipped,
+    /// Tokens counted.
+    scored: u64,
+    /// Tokens that would count if repeats did.
+    raw: u64,
+    /// The weights, for a test that has them.
+    weighted: Option<(WeightedTest, GreenListBias)>,
     /// The p after paying for all tests of the report.
     corrected: LogProbability,
     /// The number of tests that [`Candidate::corrected`] pays for.
@@ -67,141 +106,155 @@ impl Report {
         let key_fingerprint = context.profile.key().fingerprint.to_string();
         let bias = GreenListBias::of(context.profile.scheme());
         let weighs = context.entropy.as_ref().is_some_and(|input| bias.is_some() && input.weighs());
-        let hypotheses = looks.len() as u64 + u64::from(weighs);
-        let mut candidates: Vec<Candidate<'_>> = looks
+        let families = Family::in_play(options, weighs);
+        let sharing = (looks.len() * families.len()) as u64;
+        let mut candidates: Vec<Candidate<'_>> =
+            looks.iter().map(|look| whole_text(null, look, sharing, options)).collect();
+        let searched: Vec<Searched<'_>> = looks
             .iter()
-            .map(|look| whole_text(scheme, look, hypotheses, options, &key_fingerprint))
+            .filter(|_| families.contains(&Family::Windows))
+            .map(|look| Searched::new(null, look, options.min_scored, sharing))
             .collect();
-        let examined = context
-            .entropy
-            .as_ref()
-            .map(|input| examine(input, bias, &looks[0], options.alpha.shared(hypotheses)));
+        let mut windows = Vec::new();
+        for (place, searched) in searched.iter().enumerate() {
+            if let Some(found) = searched.best() {
+                windows.push(searched.region(found));
+                // The first candidates are the looks' own tests.
+                let sufficient = candidates[place].sufficient;
+                candidates.push(best_window(searched.look(), found, sufficient));
+            }
+        }
+        let alpha = options.alpha.shared(sharing);
+        let examined = context.entropy.as_ref().map(|input| examine(input, bias, &looks[0], alpha));
         let (entropy, weighted) = examined.unzip();
         if let (Some(bias), Some(test)) = (bias, weighted.flatten()) {
-            let plain = candidates[0].report.clone();
-            candidates.push(likelihood_ratio(&test, bias, &looks[0], hypotheses, options, plain));
+            let hypotheses = families.len() as u64;
+            candidates.push(likelihood_ratio(test, bias, &looks[0], hypotheses, options));
         }
         let decides = deciding(&candidates);
+        let spans = searched
+            .iter()
+            .filter(|searched| std::ptr::eq(searched.look(), decides.look))
+            .flat_map(|searched| searched.spans(options.alpha))
+            .collect();
         let evidence = &decides.look.evidence;
-        let green = decides.green;
+        let green = null.counts().then(|| decides.green());
         Self {
             schema: SCHEMA,
             verdict: conclude(decides, options),
-            z: decides.report.z,
-            z_status: decides.report.z_status,
-            p_value: decides.report.p_value,
-            p_status: decides.report.p_status,
-            log10_p: decides.report.log10_p,
+            z: decides.test.z,
+            z_status: decides.test.z_status(),
+            p_value: decides.test.p.p_value(),
+            p_status: decides.test.p.p_value().status(),
+            log10_p: decides.test.p.log10(),
             corrected_log10_p: decides.corrected.log10(),
             hypotheses: decides.hypotheses,
             alpha: options.alpha.value(),
             tokens: evidence.outcomes.len() as u64,
-            scored: decides.report.scored,
+            scored: decides.scored,
             green,
             green_fraction: green
-                .filter(|_| decides.report.scored > 0)
-                .map(|green| green as f64 / decides.report.scored as f64),
+                .filter(|_| decides.scored > 0)
+                .map(|green| green as f64 / decides.scored as f64),
             gamma: context.profile.scheme().gamma().map(Gamma::get),
-            skipped: decides.skipped,
-            windows: Vec::new(),
-            spans: Vec::new(),
+            skipped: decides.skipped(),
+            windows,
+            spans,
             token_details: (options.details == TokenDetails::Include)
                 .then(|| token_details(null, &looks[0], context.entropy.as_ref(), bias)),
             entropy,
             key_id: context.profile.key().id.clone(),
-            key_fingerprint,
+            key_fingerprint: key_fingerprint.clone(),
             tokenizer: context.profile.tokenizer().fingerprint.clone(),
             profile: context.profile.clone(),
             input_sha256: context.input_sha256,
             warnings: context.warnings,
             generation: context.generation,
             version: env!("CARGO_PKG_VERSION"),
-            tests: candidates.into_iter().map(|candidate| candidate.report).collect(),
+            tests: candidates
+                .iter()
+                .map(|candidate| candidate.report(scheme, &key_fingerprint))
+                .collect(),
         }
     }
 }
 
-/// The test of all scored tokens of a look.
+/// The test of all scored tokens of a look; `hypotheses` tests share alpha.
 fn whole_text<'a>(
-    scheme: &dyn Scheme,
+    null: Null,
     look: &'a Look,
     hypotheses: u64,
     options: &DetectOptions,
-    key_fingerprint: &str,
 ) -> Candidate<'a> {
-    let test = Test::new(scheme.null(), &look.evidence);
-    let corrected = test.p.corrected(hypotheses);
+    let test = Test::new(null, &look.evidence);
     let scored = look.evidence.scored;
     let within_reach =
         test.best_attainable.is_none_or(|best| best.corrected(hypotheses) <= options.alpha.log());
     Candidate {
         look,
+        family: Family::Whole,
         test,
-        report: test_report(scheme, look, &test, corrected, key_fingerprint),
-        green: green_count(scheme.null(), &look.evidence),
-        skipped: look.evidence.skipped,
-        corrected,
+        scored,
+        raw: look.evidence.raw,
+        weighted: None,
+        corrected: test.p.corrected(hypotheses),
         hypotheses,
         sufficient: scored > 0 && scored >= options.min_scored && within_reach,
     }
 }
 
-/// The likelihood-ratio test of the text as given, whose plain test is `plain`.
+/// The test of the best window of a look. It can conclude what the look's own test can
+/// (`sufficient`): nothing is rarer than all of the look's tokens being green.
+fn best_window(look: &Look, found: Found, sufficient: bool) -> Candidate<'_> {
+    Candidate {
+        look,
+        family: Family::Windows,
+        test: found.test,
+        scored: found.scored(),
+        raw: found.raw,
+        weighted: None,
+        corrected: found.corrected,
+        hypotheses: found.hypotheses,
+        sufficient,
+    }
+}
+
+/// The likelihood-ratio test of the text as given; `hypotheses` families share alpha.
 fn likelihood_ratio<'a>(
-    weighted: &WeightedTest,
+    weighted: WeightedTest,
     bias: GreenListBias,
     look: &'a Look,
     hypotheses: u64,
     options: &DetectOptions,
-    plain: TestReport,
 ) -> Candidate<'a> {
-    let corrected = weighted.p.corrected(hypotheses);
     let best = weighted.best_attainable(bias);
-    let test = Test {
-        statistic: weighted.statistic,
-        z: weighted.z,
-        p: weighted.p,
-        best_attainable: Some(best),
-    };
+    let scored = weighted.scored;
     Candidate {
         look,
-        test,
-        report: TestReport {
-            name: format!("{} (likelihood ratio)", plain.name),
-            scored: weighted.scored,
-            statistic: test.statistic,
-            z: test.z,
-            z_status: test.z.is_none().then_some("nothing_scored"),
-            p_value: test.p.p_value(),
-            p_status: test.p.p_value().status(),
-            log10_p: test.p.log10(),
-            corrected_log10_p: corrected.log10(),
-            evidence: EvidenceSummary::Sum {
-                sum: test.statistic,
-                mean: weighted.total * bias.gamma,
-                variance: weighted.squares * bias.gamma * (1.0 - bias.gamma),
-            },
-            ..plain
+        family: Family::LikelihoodRatio,
+        test: Test {
+            statistic: weighted.statistic,
+            z: weighted.z,
+            p: weighted.p,
+            best_attainable: Some(best),
         },
-        green: Some(weighted.green),
-        skipped: Skipped {
-            low_entropy: weighted.low_entropy,
-            unaligned: weighted.unaligned,
-            ..look.evidence.skipped
-        },
-        corrected,
+        scored,
+        raw: look.evidence.raw,
+        corrected: weighted.p.corrected(hypotheses),
         hypotheses,
-        sufficient: weighted.scored > 0
-            && weighted.scored >= options.min_scored
+        sufficient: scored > 0
+            && scored >= options.min_scored
             && best.corrected(hypotheses) <= options.alpha.log(),
+        weighted: Some((weighted, bias)),
     }
 }
 
 /// The candidate with the smallest corrected p among those that can conclude anything, or among
-/// all when none can; the first of equals.
+/// all when none can; of equals that of the plainer family, then the first.
 fn deciding<'a, 'b>(candidates: &'a [Candidate<'b>]) -> &'a Candidate<'b> {
     let rank = |candidate: &Candidate<'_>| {
-        (!candidate.sufficient, candidate.corrected.ln(), candidate.test.p.ln())
+        let p = candidate.test.p.ln();
+        (!candidate.sufficient, candidate.corrected.ln(), candidate.family, p)
     };
     let better = |best: usize, next: usize| {
         if rank(&candidates[next]) < rank(&candidates[best]) { next } else { best }
@@ -219,50 +272,61 @@ fn conclude(decides: &Candidate<'_>, options: &DetectOptions) -> Verdict {
     }
 }
 
-fn green_count(null: Null, evidence: &Evidence) -> Option<u64> {
-    match null {
-        Null::Bernoulli(_) => Some(evidence.green()),
-        Null::Exponential => None,
+impl Candidate<'_> {
+    /// Green tokens among the counted, for a scheme that counts.
+    fn green(&self) -> u64 {
+        self.weighted.as_ref().map_or_else(|| self.test.green(), |(weighted, _)| weighted.green)
     }
-}
 
-fn test_report(
-    scheme: &dyn Scheme,
-    look: &Look,
-    test: &Test,
-    corrected: LogProbability,
-    key_fingerprint: &str,
-) -> TestReport {
-    let scored = look.evidence.scored as f64;
-    let normalization = if look.normalization.is_empty() {
-        "none".to_owned()
-    } else {
-        look.normalization.join("+")
-    };
-    TestReport {
-        name: if look.normalization.is_empty() {
-            scheme.name().to_owned()
-        } else {
-            format!("{} ({normalization})", scheme.name())
-        },
-        profile: scheme.name(),
-        key_fingerprint: key_fingerprint.to_owned(),
-        normalization,
-        scored: look.evidence.scored,
-        raw: look.evidence.raw,
-        statistic: test.statistic,
-        z: test.z,
-        z_status: test.z.is_none().then_some("nothing_scored"),
-        p_value: test.p.p_value(),
-        p_status: test.p.p_value().status(),
-        log10_p: test.p.log10(),
-        corrected_log10_p: corrected.log10(),
-        evidence: match (scheme.null(), green_count(scheme.null(), &look.evidence)) {
-            (Null::Bernoulli(expected_rate), Some(green)) => {
-                EvidenceSummary::Count { green, expected_rate }
-            }
-            _ => EvidenceSummary::Sum { sum: test.statistic, mean: scored, variance: scored },
-        },
+    /// The tokens that the test does not count.
+    fn skipped(&self) -> Skipped {
+        let skipped = self.look.evidence.skipped;
+        self.weighted.as_ref().map_or(skipped, |(weighted, _)| Skipped {
+            low_entropy: weighted.low_entropy,
+            unaligned: weighted.unaligned,
+            ..skipped
+        })
+    }
+
+    fn report(&self, scheme: &dyn Scheme, key_fingerprint: &str) -> TestReport {
+        let (look, test, scored) = (self.look, &self.test, self.scored);
+        let normalization = look.normalization_name();
+        let changed = (!look.normalization.is_empty()).then_some(normalization.as_str());
+        let labels: Vec<&str> = changed.into_iter().chain(self.family.label()).collect();
+        TestReport {
+            name: if labels.is_empty() {
+                scheme.name().to_owned()
+            } else {
+                format!("{} ({})", scheme.name(), labels.join(", "))
+            },
+            profile: scheme.name(),
+            key_fingerprint: key_fingerprint.to_owned(),
+            normalization,
+            scored,
+            raw: self.raw,
+            statistic: test.statistic,
+            z: test.z,
+            z_status: test.z_status(),
+            p_value: test.p.p_value(),
+            p_status: test.p.p_value().status(),
+            log10_p: test.p.log10(),
+            corrected_log10_p: self.corrected.log10(),
+            evidence: match (scheme.null(), &self.weighted) {
+                (_, Some((weighted, bias))) => EvidenceSummary::Sum {
+                    sum: test.statistic,
+                    mean: weighted.total * bias.gamma,
+                    variance: weighted.squares * bias.gamma * (1.0 - bias.gamma),
+                },
+                (Null::Bernoulli(expected_rate), None) => {
+                    EvidenceSummary::Count { green: test.green(), expected_rate }
+                }
+                (Null::Exponential, None) => EvidenceSummary::Sum {
+                    sum: test.statistic,
+                    mean: scored as f64,
+                    variance: scored as f64,
+                },
+            },
+        }
     }
 }
 

@@ -9,11 +9,13 @@ mod judge;
 mod options;
 mod report;
 mod test;
+pub mod windows;
 
 pub use evidence::{Evidence, Outcome, Skip, Skipped, gather};
 pub use judge::ReportContext;
-pub use options::{Alpha, DetectOptions, TokenDetails};
+pub use options::{Alpha, DetectOptions, TokenDetails, WindowSearch};
 pub use report::{
     EvidenceSummary, Region, Report, SCHEMA, TestReport, TokenDetail, Verdict, Warning,
 };
 pub use test::{Look, Test};
+pub use windows::Correction;

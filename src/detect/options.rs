@@ -80,19 +80,37 @@ pub enum TokenDetails {
     Include,
 }
 
+/// Whether the stretches of a text are tested beside the whole of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowSearch {
+    /// The whole text only.
+    #[default]
+    Off,
+    /// Every window of scored tokens too, for half of alpha.
+    On,
+}
+
 /// The choices of one detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DetectOptions {
     /// The accepted rate of false accusations.
     pub alpha: Alpha,
-    /// Fewer scored tokens than this are `insufficient` whatever they show.
+    /// Fewer scored tokens than this are `insufficient` whatever they show; shorter windows are not
+    /// looked at.
     pub min_scored: u64,
     /// Whether every token is listed.
     pub details: TokenDetails,
+    /// Whether windows are tested.
+    pub windows: WindowSearch,
 }
 
 impl Default for DetectOptions {
     fn default() -> Self {
-        Self { alpha: Alpha::default(), min_scored: 1, details: TokenDetails::Omit }
+        Self {
+            alpha: Alpha::default(),
+            min_scored: 1,
+            details: TokenDetails::Omit,
+            windows: WindowSearch::Off,
+        }
     }
 }

@@ -17,3 +17,4 @@ mod keys;
 mod sidecar;
 mod streams;
 mod support;
+mod windows;

@@ -1,13 +1,12 @@
 //! Weights and chances against exact enumeration of green lists, closed forms and the figures of
 //! the papers.
 
-use greenmark::detect::Alpha;
 use greenmark::detect::entropy::{
     Chances, GreedyStep, GreenListBias, Rule, StepDistribution, TokenUncertainty, WeightedTest,
-    detectability, likelihood_ratio_weight, power,
+    likelihood_ratio_weight,
 };
 use greenmark::prf::ChaCha8Stream;
-use greenmark::stats::{ln_binomial_upper, weighted_upper};
+use greenmark::stats::ln_binomial_upper;
 use proptest::prelude::*;
 
 const BIAS: GreenListBias = GreenListBias { gamma: 0.5, delta: 2.0 };

@@ -12,3 +12,8 @@ mod entropy;
 mod profile;
 mod report;
 mod scoring;
+mod simulate;
+mod windows_null;
+mod windows_power;
+mod windows_report;
+mod windows_search;

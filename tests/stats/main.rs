@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod golden;
 mod interval;
 mod multiple;
 mod tails;

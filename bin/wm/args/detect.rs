@@ -39,6 +39,9 @@ pub(crate) struct DetectArgs {
     /// List every token with its offsets in the JSON report
     #[arg(long, requires = "json")]
     pub(crate) details: bool,
+    /// Test every stretch of the text too, for half of alpha, and say where the mark is
+    #[arg(long)]
+    pub(crate) windows: bool,
     /// Follow the profile of the sidecar FILE.wm.json
     #[arg(long, conflicts_with_all = ["ignore_sidecar", "profile"])]
     pub(crate) sidecar: bool,

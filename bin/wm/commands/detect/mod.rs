@@ -2,6 +2,7 @@
 
 mod entropy;
 mod inputs;
+mod regions;
 mod render;
 mod sidecar;
 
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails};
+use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails, WindowSearch};
 use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
 use serde_json::json;
@@ -154,5 +155,6 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
         },
         min_scored: args.min_scored.unwrap_or(default.min_scored),
         details: if args.details { TokenDetails::Include } else { TokenDetails::Omit },
+        windows: if args.windows { WindowSearch::On } else { WindowSearch::Off },
     })
 }
