@@ -33,29 +33,23 @@ pub struct ReportContext<'a> {
 }
 
 /// A kind of test that may decide. Alpha is shared equally among the families in play, and within
-/// a family among the looks.
+/// a family among the looks that it tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Family {
     /// All scored tokens of a look.
     Whole,
     /// The best window of a look.
     Windows,
-    /// The tokens of the text as given, weighed by their likelihood ratio.
+    /// The text as given, each token weighed by what the mark could do at it.
     LikelihoodRatio,
 }
 
 impl Family {
     /// The families in play.
     fn in_play(options: &DetectOptions, weighs: bool) -> Vec<Self> {
-        let windows = match options.windows {
-            WindowSearch::Off => None,
-            WindowSearch::On => Some(Self::Windows),
-        };
-        [Self::Whole]
-            .into_iter()
-            .chain(windows)
-            .chain(weighs.then_some(Self::LikelihoodRatio))
-            .collect()
+        let windows = (options.windows == WindowSearch::On).then_some(Self::Windows);
+        let weighted = weighs.then_some(Self::LikelihoodRatio);
+        [Some(Self::Whole), windows, weighted].into_iter().flatten().collect()
     }
 
     /// What the name of a test says beside the scheme.
@@ -81,8 +75,12 @@ struct Candidate<'a> {
     scored: u64,
     /// Tokens that would count if repeats did.
     raw: u64,
-    /// The weights, for a test that has them.
-    weighted: Option<(WeightedTest, GreenListBias)>,
+    /// Green tokens among the counted (counting schemes).
+    green: Option<u64>,
+    /// The tokens of the look that are not counted.
+    skipped: Skipped,
+    /// What the statistic is made of.
+    evidence: EvidenceSummary,
     /// The p after paying for all tests of the report.
     corrected: LogProbability,
     /// The number of tests that [`Candidate::corrected`] pays for.
@@ -121,15 +119,18 @@ impl Report {
                 windows.push(searched.region(found));
                 // The first candidates are the looks' own tests.
                 let sufficient = candidates[place].sufficient;
-                candidates.push(best_window(searched.look(), found, sufficient));
+                candidates.push(best_window(null, searched.look(), found, sufficient));
             }
         }
-        let alpha = options.alpha.shared(sharing);
-        let examined = context.entropy.as_ref().map(|input| examine(input, bias, &looks[0], alpha));
+        // Weights are known for the text as given only: the family has one look.
+        let sharing = families.len() as u64;
+        let examined = context
+            .entropy
+            .as_ref()
+            .map(|input| examine(input, bias, &looks[0], options.alpha.shared(sharing)));
         let (entropy, weighted) = examined.unzip();
-        if let (Some(bias), Some(test)) = (bias, weighted.flatten()) {
-            let hypotheses = families.len() as u64;
-            candidates.push(likelihood_ratio(test, bias, &looks[0], hypotheses, options));
+        if let (Some(bias), Some(weighted)) = (bias, weighted.flatten()) {
+            candidates.push(likelihood_ratio(&weighted, bias, &looks[0], sharing, options));
         }
         let decides = deciding(&candidates);
         let spans = searched
@@ -138,7 +139,7 @@ impl Report {
             .flat_map(|searched| searched.spans(options.alpha))
             .collect();
         let evidence = &decides.look.evidence;
-        let green = null.counts().then(|| decides.green());
+        let green = decides.green;
         Self {
             schema: SCHEMA,
             verdict: conclude(decides, options),
@@ -157,9 +158,10 @@ impl Report {
                 .filter(|_| decides.scored > 0)
                 .map(|green| green as f64 / decides.scored as f64),
             gamma: context.profile.scheme().gamma().map(Gamma::get),
-            skipped: decides.skipped(),
+            skipped: decides.skipped,
             windows,
             spans,
+            sentences: None,
             token_details: (options.details == TokenDetails::Include)
                 .then(|| token_details(null, &looks[0], context.entropy.as_ref(), bias)),
             entropy,
@@ -196,7 +198,9 @@ fn whole_text<'a>(
         test,
         scored,
         raw: look.evidence.raw,
-        weighted: None,
+        green: null.counts().then_some(test.green()),
+        skipped: look.evidence.skipped,
+        evidence: evidence_summary(null, &test, scored),
         corrected: test.p.corrected(hypotheses),
         hypotheses,
         sufficient: scored > 0 && scored >= options.min_scored && within_reach,
@@ -205,30 +209,31 @@ fn whole_text<'a>(
 
 /// The test of the best window of a look. It can conclude what the look's own test can
 /// (`sufficient`): nothing is rarer than all of the look's tokens being green.
-fn best_window(look: &Look, found: Found, sufficient: bool) -> Candidate<'_> {
+fn best_window(null: Null, look: &Look, found: Found, sufficient: bool) -> Candidate<'_> {
     Candidate {
         look,
         family: Family::Windows,
         test: found.test,
         scored: found.scored(),
         raw: found.raw,
-        weighted: None,
+        green: null.counts().then_some(found.test.green()),
+        skipped: look.evidence.skipped,
+        evidence: evidence_summary(null, &found.test, found.scored()),
         corrected: found.corrected,
         hypotheses: found.hypotheses,
         sufficient,
     }
 }
 
-/// The likelihood-ratio test of the text as given; `hypotheses` families share alpha.
+/// The likelihood-ratio test of the text as given.
 fn likelihood_ratio<'a>(
-    weighted: WeightedTest,
+    weighted: &WeightedTest,
     bias: GreenListBias,
     look: &'a Look,
     hypotheses: u64,
     options: &DetectOptions,
 ) -> Candidate<'a> {
     let best = weighted.best_attainable(bias);
-    let scored = weighted.scored;
     Candidate {
         look,
         family: Family::LikelihoodRatio,
@@ -238,14 +243,37 @@ fn likelihood_ratio<'a>(
             p: weighted.p,
             best_attainable: Some(best),
         },
-        scored,
+        scored: weighted.scored,
         raw: look.evidence.raw,
+        green: Some(weighted.green),
+        skipped: Skipped {
+            low_entropy: weighted.low_entropy,
+            unaligned: weighted.unaligned,
+            ..look.evidence.skipped
+        },
+        evidence: EvidenceSummary::Sum {
+            sum: weighted.statistic,
+            mean: weighted.total * bias.gamma,
+            variance: weighted.squares * bias.gamma * (1.0 - bias.gamma),
+        },
         corrected: weighted.p.corrected(hypotheses),
         hypotheses,
-        sufficient: scored > 0
-            && scored >= options.min_scored
+        sufficient: weighted.scored > 0
+            && weighted.scored >= options.min_scored
             && best.corrected(hypotheses) <= options.alpha.log(),
-        weighted: Some((weighted, bias)),
+    }
+}
+
+fn evidence_summary(null: Null, test: &Test, scored: u64) -> EvidenceSummary {
+    match null {
+        Null::Bernoulli(expected_rate) => {
+            EvidenceSummary::Count { green: test.green(), expected_rate }
+        }
+        Null::Exponential => EvidenceSummary::Sum {
+            sum: test.statistic,
+            mean: scored as f64,
+            variance: scored as f64,
+        },
     }
 }
 
@@ -273,23 +301,8 @@ fn conclude(decides: &Candidate<'_>, options: &DetectOptions) -> Verdict {
 }
 
 impl Candidate<'_> {
-    /// Green tokens among the counted, for a scheme that counts.
-    fn green(&self) -> u64 {
-        self.weighted.as_ref().map_or_else(|| self.test.green(), |(weighted, _)| weighted.green)
-    }
-
-    /// The tokens that the test does not count.
-    fn skipped(&self) -> Skipped {
-        let skipped = self.look.evidence.skipped;
-        self.weighted.as_ref().map_or(skipped, |(weighted, _)| Skipped {
-            low_entropy: weighted.low_entropy,
-            unaligned: weighted.unaligned,
-            ..skipped
-        })
-    }
-
     fn report(&self, scheme: &dyn Scheme, key_fingerprint: &str) -> TestReport {
-        let (look, test, scored) = (self.look, &self.test, self.scored);
+        let (look, test) = (self.look, &self.test);
         let normalization = look.normalization_name();
         let changed = (!look.normalization.is_empty()).then_some(normalization.as_str());
         let labels: Vec<&str> = changed.into_iter().chain(self.family.label()).collect();
@@ -302,7 +315,7 @@ impl Candidate<'_> {
             profile: scheme.name(),
             key_fingerprint: key_fingerprint.to_owned(),
             normalization,
-            scored,
+            scored: self.scored,
             raw: self.raw,
             statistic: test.statistic,
             z: test.z,
@@ -311,21 +324,7 @@ impl Candidate<'_> {
             p_status: test.p.p_value().status(),
             log10_p: test.p.log10(),
             corrected_log10_p: self.corrected.log10(),
-            evidence: match (scheme.null(), &self.weighted) {
-                (_, Some((weighted, bias))) => EvidenceSummary::Sum {
-                    sum: test.statistic,
-                    mean: weighted.total * bias.gamma,
-                    variance: weighted.squares * bias.gamma * (1.0 - bias.gamma),
-                },
-                (Null::Bernoulli(expected_rate), None) => {
-                    EvidenceSummary::Count { green: test.green(), expected_rate }
-                }
-                (Null::Exponential, None) => EvidenceSummary::Sum {
-                    sum: test.statistic,
-                    mean: scored as f64,
-                    variance: scored as f64,
-                },
-            },
+            evidence: self.evidence,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::detect::entropy::EntropyReport;
-use crate::detect::{Correction, Skip, Skipped};
+use crate::detect::{Correction, SentenceReport, Skip, Skipped};
 use crate::profile::Profile;
 use crate::stats::PValue;
 
@@ -24,6 +24,18 @@ pub enum Verdict {
     NotDetected,
     /// Too few tokens to conclude anything.
     Insufficient,
+}
+
+impl Verdict {
+    /// The verdict for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Watermarked => "watermarked",
+            Self::NotDetected => "not detected",
+            Self::Insufficient => "insufficient",
+        }
+    }
 }
 
 /// Something a reader should know before relying on the verdict.
@@ -90,6 +102,17 @@ pub struct TestReport {
     pub corrected_log10_p: f64,
     /// What the statistic is made of.
     pub evidence: EvidenceSummary,
+}
+
+impl TestReport {
+    /// Whether the figures at the top of `report` are those of this test. The first such test of
+    /// the report decides.
+    #[must_use]
+    pub fn decides(&self, report: &Report) -> bool {
+        self.scored == report.scored
+            && self.log10_p.total_cmp(&report.log10_p).is_eq()
+            && self.corrected_log10_p.total_cmp(&report.corrected_log10_p).is_eq()
+    }
 }
 
 /// A stretch of the text with a test of its own.
@@ -214,6 +237,9 @@ pub struct Report {
     /// All disjoint regions of the deciding look whose corrected p is at most alpha, in the order
     /// of the text; empty unless windows were asked for.
     pub spans: Vec<Region>,
+    /// Every sentence of the text as given, when asked for: a reading aid that decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sentences: Option<Vec<SentenceReport>>,
     /// What the model's uncertainty says about the text as given; absent unless it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy: Option<EntropyReport>,

@@ -1,18 +1,23 @@
 //! A tokenizer, a profile and a key, joined once; texts in, reports out.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::sentences::sentences;
 use super::sidecar::sha256_hex;
+use super::warnings::{byte_order_mark, text_warnings};
 use crate::detect::entropy::EntropyInput;
-use crate::detect::{DetectOptions, Look, Report, ReportContext, Warning, gather};
+use crate::detect::{
+    DetectOptions, Look, Report, ReportContext, SentenceRange, Sentences, gather, test_sentences,
+};
 use crate::error::{Error, Result};
 use crate::prf::Key;
 use crate::profile::{Profile, PromptContext, TokenizerIdentity};
 use crate::scheme::{Scheme, build};
-use crate::text::{Normalizer, Tokenizer, normalize, survey};
+use crate::text::{Normalizer, Tokenizer, normalize};
 use crate::token::{CharRanges, Piece, TokenId, TokenSet, check_ids};
 
 /// The identity of a tokenizer as a profile names it.
@@ -147,10 +152,7 @@ impl Detector {
         let mut warnings = Vec::new();
         let (body, skipped) = match text.strip_prefix('\u{feff}') {
             Some(body) => {
-                warnings.push(Warning {
-                    code: "byte_order_mark",
-                    text: "a leading byte-order mark was left out".to_owned(),
-                });
+                warnings.push(byte_order_mark());
                 (body, '\u{feff}'.len_utf8())
             }
             None => (text, 0),
@@ -178,7 +180,12 @@ impl Detector {
             generation: circumstances.generation.clone(),
             entropy: circumstances.entropy.clone(),
         };
-        Ok(Report::new(&*self.scheme, &looks, &self.options, context))
+        let mut report = Report::new(&*self.scheme, &looks, &self.options, context);
+        if self.options.sentences == Sentences::Include {
+            let ranges = sentence_ranges(body, skipped);
+            report.sentences = Some(test_sentences(self.scheme.null(), &looks[0], &ranges));
+        }
+        Ok(report)
     }
 
     /// Judges token ids; `input_sha256` is that of the input they were read from.
@@ -253,40 +260,25 @@ impl Detector {
     }
 }
 
+/// The sentences of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
+/// original.
+fn sentence_ranges(body: &str, skipped: usize) -> Vec<SentenceRange> {
+    let characters = usize::from(skipped > 0);
+    let mut ranges = CharRanges::new(body);
+    let mut place = |bytes: Range<usize>| {
+        ranges.advance(bytes.start);
+        let chars = ranges.advance(bytes.end);
+        SentenceRange {
+            bytes: bytes.start + skipped..bytes.end + skipped,
+            chars: chars.start + characters..chars.end + characters,
+        }
+    };
+    sentences(body).into_iter().map(&mut place).collect()
+}
+
 /// Moves a piece behind the `skipped` bytes of a byte-order mark, which is one character.
 fn shift(piece: &mut Piece, skipped: usize) {
     let characters = usize::from(skipped > 0);
     piece.bytes = piece.bytes.start + skipped..piece.bytes.end + skipped;
     piece.chars = piece.chars.start + characters..piece.chars.end + characters;
-}
-
-/// Things in the text that make a mark harder to find, unless a normaliser undoes them.
-fn text_warnings(text: &str, normalizers: &[Normalizer]) -> Vec<Warning> {
-    let survey = survey(text);
-    let mut warnings = Vec::new();
-    let mut warn = |undone_by: Normalizer, count: usize, code, what: &str| {
-        if count > 0 && !normalizers.contains(&undone_by) {
-            let name = undone_by.name();
-            warnings.push(Warning {
-                code,
-                text: format!(
-                    "{count} {what}; `--normalize {name}` takes a second look without them"
-                ),
-            });
-        }
-    };
-    warn(Normalizer::Newlines, survey.carriage_returns, "carriage_returns", "carriage returns");
-    warn(
-        Normalizer::ZeroWidth,
-        survey.zero_width,
-        "zero_width_characters",
-        "invisible characters inside the text",
-    );
-    warn(
-        Normalizer::Confusables,
-        survey.confusables,
-        "confusable_characters",
-        "characters that look like plain Latin ones",
-    );
-    warnings
 }

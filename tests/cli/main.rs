@@ -8,11 +8,16 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+#[cfg(feature = "engine")]
+mod curve;
 mod detect;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
 mod keys;
+#[cfg(feature = "engine")]
+#[path = "../support/mod.rs"]
+mod model;
 #[cfg(feature = "engine")]
 mod sidecar;
 mod streams;

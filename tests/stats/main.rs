@@ -11,6 +11,7 @@
 mod golden;
 mod interval;
 mod multiple;
+mod randomised;
 mod tails;
 mod uniformity;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{KeyArgs, MarkArgs, TokenizerArgs};
 
@@ -42,6 +42,19 @@ pub(crate) struct DetectArgs {
     /// Test every stretch of the text too, for half of alpha, and say where the mark is
     #[arg(long)]
     pub(crate) windows: bool,
+    /// Test every sentence too, as a reading aid that decides nothing
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) sentences: bool,
+    /// Show the text with every token marked green, red or not scored
+    #[arg(long, conflicts_with_all = ["ids", "json"])]
+    pub(crate) highlight: bool,
+    /// Colours of --highlight; `auto` uses them on a terminal unless `NO_COLOR` is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+    /// Write the report as one self-contained page; for several texts an existing folder, which
+    /// gets a page for each and an index
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Follow the profile of the sidecar FILE.wm.json
     #[arg(long, conflicts_with_all = ["ignore_sidecar", "profile"])]
     pub(crate) sidecar: bool,
@@ -57,4 +70,19 @@ pub(crate) struct DetectArgs {
     pub(crate) key: KeyArgs,
     #[command(flatten)]
     pub(crate) tokenizer: TokenizerArgs,
+}
+
+impl DetectArgs {
+    /// Whether what is shown quotes the text.
+    pub(crate) fn reads_text(&self) -> bool {
+        self.sentences || self.highlight || self.html.is_some()
+    }
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
 }

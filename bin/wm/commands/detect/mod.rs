@@ -2,7 +2,6 @@
 
 mod entropy;
 mod inputs;
-mod regions;
 mod render;
 mod sidecar;
 
@@ -10,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails, WindowSearch};
+use greenmark::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
 use serde_json::json;
@@ -24,6 +23,7 @@ use crate::resolve::{
 };
 use entropy::{Uncertainty, Used};
 use inputs::Input;
+use render::{Judged, Renderer};
 use sidecar::Beside;
 
 #[cfg(feature = "engine")]
@@ -37,6 +37,7 @@ struct Run<'a> {
     options: DetectOptions,
     normalizers: Vec<Normalizer>,
     prompt: Option<String>,
+    renderer: Renderer,
     uncertainty: Option<Uncertainty>,
 }
 
@@ -52,7 +53,9 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
     let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
-    let run = Run { args, detector, key, options, normalizers, prompt, uncertainty };
+    let several = args.ids.is_none() && !matches!(&inputs[..], [Input::File(_) | Input::Stdin]);
+    let renderer = Renderer::new(args, several)?;
+    let run = Run { args, detector, key, options, normalizers, prompt, renderer, uncertainty };
     match &args.ids {
         Some(path) => run.ids(path),
         None => run.inputs(&inputs),
@@ -64,8 +67,9 @@ impl Run<'_> {
         let bytes = read_input(path)?;
         let ids = ids_from(path, &bytes)?;
         let report = self.detector.ids(&ids, sha256_hex(&bytes), self.prompt.as_deref())?;
-        self.show(None, &report)?;
-        Ok(report.verdict.into())
+        let exit = report.verdict.into();
+        self.renderer.show(None, path, Judged { report, text: None })?;
+        Ok(exit)
     }
 
     /// Judges every input. One that fails does not keep the others from being judged.
@@ -74,16 +78,18 @@ impl Run<'_> {
     /// or standard input gives one report, anything else a line for each.
     fn inputs(&self, inputs: &[Input]) -> Result<Exit> {
         if let [input @ (Input::File(_) | Input::Stdin)] = inputs {
-            let report = self.judge(input)?;
-            self.show(None, &report)?;
-            return Ok(report.verdict.into());
+            let judged = self.judge(input)?;
+            let exit = judged.report.verdict.into();
+            self.renderer.show(None, input.path(), judged)?;
+            return Ok(exit);
         }
         let mut exit = Exit::Success;
         for input in inputs {
             exit = exit.combine(match self.judge(input) {
-                Ok(report) => {
-                    self.show(Some(input.path()), &report)?;
-                    report.verdict.into()
+                Ok(judged) => {
+                    let exit = judged.report.verdict.into();
+                    self.renderer.show(Some(input.path()), input.path(), judged)?;
+                    exit
                 }
                 Err(error) => self.show_error(input.path(), &error)?,
             });
@@ -91,7 +97,7 @@ impl Run<'_> {
         Ok(exit)
     }
 
-    fn judge(&self, input: &Input) -> Result<Report> {
+    fn judge(&self, input: &Input) -> Result<Judged> {
         let bytes = input.read()?;
         let followed;
         let beside = sidecar::look(self, input, &bytes)?;
@@ -119,18 +125,9 @@ impl Run<'_> {
         };
         let mut report = judge.bytes(input.path(), &bytes, &circumstances)?;
         report.warnings.extend(note);
-        Ok(report)
-    }
-
-    fn show(&self, name: Option<&Path>, report: &Report) -> Result<()> {
-        match (self.args.json, name) {
-            (true, None) => output::json(report),
-            (true, Some(name)) => {
-                let name = name.display().to_string();
-                output::line(&json!({"path": name, "report": report}).to_string())
-            }
-            (false, name) => output::write(&render::text(name, report)),
-        }
+        // A text that was judged is UTF-8.
+        let text = self.args.reads_text().then(|| String::from_utf8(bytes).ok()).flatten();
+        Ok(Judged { report, text })
     }
 
     fn show_error(&self, name: &Path, error: &anyhow::Error) -> Result<Exit> {
@@ -154,7 +151,16 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
             (None, None) => default.alpha,
         },
         min_scored: args.min_scored.unwrap_or(default.min_scored),
-        details: if args.details { TokenDetails::Include } else { TokenDetails::Omit },
         windows: if args.windows { WindowSearch::On } else { WindowSearch::Off },
+        details: if args.details || args.highlight || args.html.is_some() {
+            TokenDetails::Include
+        } else {
+            TokenDetails::Omit
+        },
+        sentences: if args.sentences || args.html.is_some() {
+            Sentences::Include
+        } else {
+            Sentences::Omit
+        },
     })
 }

@@ -165,7 +165,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
 }
 
 /// Finds out before the work whether its result can be kept; changes nothing.
-fn can_be_written(path: &Path) -> Result<(), Error> {
+pub(super) fn can_be_written(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::io("write", path, source);
     let mut options = std::fs::OpenOptions::new();
     options.append(true);
