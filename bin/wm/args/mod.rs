@@ -6,6 +6,7 @@ mod eval;
 mod generate;
 mod inspect;
 mod mark;
+mod power;
 mod sampling;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use inspect::{
     ChainArgs, GreenListArgs, InspectArgs, InspectCommand, ModelArgs, TokensArgs,
 };
 pub(crate) use mark::{KeyArgs, MarkArgs, PromptContextName, RepeatsName, SchemeName};
+pub(crate) use power::PowerArgs;
 pub(crate) use sampling::SamplingArgs;
 
 /// Embeds a watermark in text while a language model samples it, and detects it later without the
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     /// Prints how true the p of the test is on them (a fresh key for every passage) and how often
     /// they fire under the deployed key. docs/calibration.md says how to read it.
     Calibrate(Box<CalibrateArgs>),
+    /// Say how many tokens a mark needs to be found, or how well so many can be told
+    Power(Box<PowerArgs>),
     /// Make a key file (never overwrites)
     Keygen(KeygenArgs),
     /// Show or check a profile
