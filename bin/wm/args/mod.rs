@@ -17,7 +17,7 @@ pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use detect::{ColorChoice, DetectArgs};
 pub(crate) use eval::{EvalArgs, EvalCommand};
 #[cfg(feature = "engine")]
-pub(crate) use eval::{EvalCurveArgs, EvalQuickArgs};
+pub(crate) use eval::{EvalCurveArgs, EvalEntropyArgs, EvalQuickArgs};
 pub(crate) use generate::{DemoArgs, GenerateArgs};
 #[cfg(feature = "engine")]
 pub(crate) use generate::{ModelSource, WeightsSource};
