@@ -12,6 +12,8 @@
 mod curve;
 mod detect;
 #[cfg(feature = "engine")]
+mod entropy;
+#[cfg(feature = "engine")]
 mod generate;
 mod inspect;
 mod keys;
