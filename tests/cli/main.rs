@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod calibrate;
 mod detect;
 #[cfg(feature = "engine")]
 mod generate;
