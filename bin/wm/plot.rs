@@ -293,8 +293,6 @@ fn with_style(svg: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     fn chart(points: Vec<Point>) -> Chart {

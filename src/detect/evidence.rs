@@ -21,6 +21,18 @@ pub enum Skip {
     Special,
 }
 
+impl Skip {
+    /// The reason in a word or two.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Prefix => "without context",
+            Self::Repeated => "repeated",
+            Self::Special => "special",
+        }
+    }
+}
+
 /// What became of one token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
@@ -43,6 +55,20 @@ pub struct Skipped {
     pub low_entropy: u64,
     /// Without an entropy that belongs to them (only with entropies).
     pub unaligned: u64,
+}
+
+impl Skipped {
+    /// Each count with its reason in words.
+    #[must_use]
+    pub fn by_reason(&self) -> [(u64, &'static str); 5] {
+        [
+            (self.prefix, Skip::Prefix.words()),
+            (self.repeated, Skip::Repeated.words()),
+            (self.special, Skip::Special.words()),
+            (self.low_entropy, "of low entropy"),
+            (self.unaligned, "unaligned"),
+        ]
+    }
 }
 
 /// The evidence of one sequence.

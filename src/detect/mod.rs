@@ -4,16 +4,21 @@
 //! model.
 
 pub mod calibration;
+pub mod entropy;
 mod evidence;
 mod judge;
 mod options;
 mod report;
+mod sentences;
 mod test;
+pub mod windows;
 
 pub use evidence::{Evidence, Outcome, Scorable, Skip, Skipped, gather};
 pub use judge::ReportContext;
-pub use options::{Alpha, DetectOptions, TokenDetails};
+pub use options::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 pub use report::{
     EvidenceSummary, Region, Report, SCHEMA, TestReport, TokenDetail, Verdict, Warning,
 };
+pub use sentences::{SentenceRange, SentenceReport, test_sentences};
 pub use test::{Look, Test};
+pub use windows::Correction;

@@ -226,7 +226,7 @@ fn folders_and_files_are_read_and_what_is_no_text_is_named() {
     assert_eq!(run.code, 0, "{}", run.block());
     let json = run.json();
     assert_eq!((&json["documents"], &json["profile"]["key"]["id"]), (&2.into(), &"key".into()));
-    assert!(run.stderr.contains("c.txt: not UTF-8 at byte 0"), "{}", run.stderr);
+    assert!(run.stderr.contains("c.txt (byte 0): the text is not UTF-8"), "{}", run.stderr);
     assert_eq!(json["left_out"].as_array().unwrap().len(), 1);
 
     let lines =
@@ -234,8 +234,8 @@ fn folders_and_files_are_read_and_what_is_no_text_is_named() {
     let flags = ["--pairs", "1000", "--keys", "0", "--json", "--jsonl", "body"];
     let run = calibrate(&user, &[&lines], &flags);
     let left_out = run.json()["left_out"].to_string();
-    assert!(left_out.contains(":3: no text in"), "{left_out}");
-    assert!(left_out.contains(":4: not JSON"), "{left_out}");
+    assert!(left_out.contains("line 3: there is no field"), "{left_out}");
+    assert!(left_out.contains("line 4: not a JSON object"), "{left_out}");
     assert_eq!(run.json()["fixed_keys"], serde_json::json!([]));
 }
 

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use calibrate::CalibrateArgs;
-pub(crate) use detect::DetectArgs;
-#[cfg(feature = "engine")]
-pub(crate) use eval::EvalQuickArgs;
+pub(crate) use detect::{ColorChoice, DetectArgs};
 pub(crate) use eval::{EvalArgs, EvalCommand};
+#[cfg(feature = "engine")]
+pub(crate) use eval::{EvalCurveArgs, EvalQuickArgs};
 pub(crate) use generate::{DemoArgs, GenerateArgs};
 #[cfg(feature = "engine")]
 pub(crate) use generate::{ModelSource, WeightsSource};
