@@ -13,6 +13,7 @@ mod support;
 
 mod attack;
 mod calibration;
+mod calibrate;
 mod entropy;
 mod page;
 mod profile;

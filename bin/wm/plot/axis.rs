@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn labels_are_short_and_steps_are_round() {
-        let labels = [0.0, 0.25, 0.3000000001, 200.0, 1e-5, 2.5e-7, 1e6, 0.01].map(tick_label);
+        let labels = [0.0, 0.25, 0.300_000_000_1, 200.0, 1e-5, 2.5e-7, 1e6, 0.01].map(tick_label);
         assert_eq!(labels, ["0", "0.25", "0.3", "200", "1e-5", "2.5e-7", "1e6", "0.01"]);
         assert_eq!([0.011, 0.2, 0.3, 7.0].map(nice_step), [0.02, 0.2, 0.5, 10.0]);
         assert_eq!(even_ticks(0.0, 1.0, 0.25), [0.0, 0.25, 0.5, 0.75, 1.0]);

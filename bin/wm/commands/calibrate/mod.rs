@@ -136,7 +136,7 @@ fn blocks(calibration: &Calibration, state: Option<&Path>) -> Result<Vec<Block>>
         }
         None => (None, Vec::new()),
     };
-    let bar = bar(calibration.blocks(), "{wide_bar} {percent}% {eta} left");
+    let bar = bar(Some(calibration.blocks()), "{wide_bar} {percent}% {eta} left");
     bar.inc(blocks.len() as u64);
     let done: std::collections::HashSet<u64> = blocks.iter().map(|block| block.index).collect();
     for index in (0..calibration.blocks()).filter(|index| !done.contains(index)) {
@@ -152,8 +152,8 @@ fn blocks(calibration: &Calibration, state: Option<&Path>) -> Result<Vec<Block>>
 }
 
 /// A bar on standard error, which shows itself on a terminal only.
-fn bar(length: u64, template: &str) -> ProgressBar {
-    let bar = ProgressBar::new(length);
+fn bar(length: Option<u64>, template: &str) -> ProgressBar {
+    let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

@@ -14,7 +14,7 @@ use crate::args::DetectArgs;
 use crate::resolve::read_input;
 
 /// One text to judge.
-pub(super) enum Input {
+pub(crate) enum Input {
     /// A file that was named itself.
     File(PathBuf),
     /// A file of a folder that was named.
@@ -30,7 +30,7 @@ pub(super) enum Input {
 }
 
 /// A line of JSON and where it stands.
-pub(super) struct Line {
+pub(crate) struct Line {
     pub(super) path: Arc<Path>,
     /// From 1.
     pub(super) number: u64,
@@ -41,7 +41,7 @@ pub(super) struct Line {
 
 /// What an input is called in its record.
 #[derive(Clone)]
-pub(super) struct Label {
+pub(crate) struct Label {
     pub(super) path: PathBuf,
     /// The line, in a file of JSON lines.
     pub(super) line: Option<u64>,
@@ -83,7 +83,7 @@ impl Input {
         }
     }
 
-    pub(super) fn label(&self) -> Label {
+    pub(crate) fn label(&self) -> Label {
         match self {
             Self::Text { label, .. } | Self::Broken { label, .. } => label.clone(),
             Self::Line(line) => Label { line: Some(line.number), ..Label::of(&line.path) },
@@ -102,7 +102,7 @@ impl Input {
     }
 
     /// Takes the text out of a line of JSON; another input stays as it is.
-    pub(super) fn parsed(self, field: Option<&str>) -> Self {
+    pub(crate) fn parsed(self, field: Option<&str>) -> Self {
         match (self, field) {
             (Self::Line(line), Some(field)) => lines::parse(&line, field),
             (other, _) => other,
@@ -110,7 +110,7 @@ impl Input {
     }
 
     /// The bytes of the text.
-    pub(super) fn read(self) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read(self) -> Result<Vec<u8>, Error> {
         match self {
             Self::File(path) | Self::Member(path) => read_input(&path),
             Self::Stdin => read_input(Path::new("-")),
@@ -163,12 +163,7 @@ impl Work {
         let is_batch = args.jsonl.is_some() || args.q_values;
         Ok(match &named[..] {
             [path] if !is_batch && !path.is_dir() => Self::One(input(path.clone())),
-            _ => Self::Many(Inputs {
-                named: named.into_iter(),
-                folder: None,
-                lines: None,
-                are_json: args.jsonl.is_some(),
-            }),
+            _ => Self::Many(Inputs::new(named, args.jsonl.is_some())),
         })
     }
 }
@@ -178,7 +173,7 @@ fn input(path: PathBuf) -> Input {
 }
 
 /// The inputs that paths name, one after the other: nothing is listed or read before its turn.
-pub(super) struct Inputs {
+pub(crate) struct Inputs {
     named: std::vec::IntoIter<PathBuf>,
     /// The folder that is walked, and whether it gave anything.
     folder: Option<(PathBuf, Walk, bool)>,
@@ -211,6 +206,11 @@ impl Iterator for Inputs {
 }
 
 impl Inputs {
+    /// The inputs of `named`, whose files are JSON lines or texts.
+    pub(crate) fn new(named: Vec<PathBuf>, are_json: bool) -> Self {
+        Self { named: named.into_iter(), folder: None, lines: None, are_json }
+    }
+
     fn next_file(&mut self) -> Option<Input> {
         let broken = |path: &Path, problem: String| {
             let remedy = "name a folder with text files; hidden files and sidecars are left out";

@@ -25,10 +25,11 @@ use crate::resolve::{
     resolve_tokenizer,
 };
 use entropy::{Uncertainty, Used};
-use inputs::{Input, Work};
+use inputs::Work;
 use render::{Judged, Renderer};
 use sidecar::Beside;
 
+pub(super) use inputs::{Input, Inputs};
 #[cfg(feature = "engine")]
 pub(crate) use render::first_line;
 
