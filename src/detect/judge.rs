@@ -3,11 +3,14 @@
 
 use serde_json::Value;
 
+use crate::detect::entropy::{
+    EntropyInput, GreenListBias, WeightedTest, examine, likelihood_ratio_weight,
+};
 use crate::detect::evidence::is_green;
 use crate::detect::report::SCHEMA;
 use crate::detect::windows::{Found, Searched};
 use crate::detect::{
-    DetectOptions, EvidenceSummary, Look, Outcome, Report, Test, TestReport, TokenDetail,
+    DetectOptions, EvidenceSummary, Look, Outcome, Report, Skipped, Test, TestReport, TokenDetail,
     TokenDetails, Verdict, Warning, WindowSearch,
 };
 use crate::profile::{Gamma, Profile};
@@ -25,25 +28,28 @@ pub struct ReportContext<'a> {
     pub warnings: Vec<Warning>,
     /// Sampling parameters from a sidecar.
     pub generation: Option<Value>,
+    /// The model's uncertainty at each token of the text as given, when known.
+    pub entropy: Option<EntropyInput>,
 }
 
 /// A kind of test that may decide. Alpha is shared equally among the families in play, and within
-/// a family among the looks.
+/// a family among the looks that it tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Family {
     /// All scored tokens of a look.
     Whole,
     /// The best window of a look.
     Windows,
+    /// The text as given, each token weighed by what the mark could do at it.
+    LikelihoodRatio,
 }
 
 impl Family {
     /// The families in play.
-    fn in_play(options: &DetectOptions) -> Vec<Self> {
-        match options.windows {
-            WindowSearch::Off => vec![Self::Whole],
-            WindowSearch::On => vec![Self::Whole, Self::Windows],
-        }
+    fn in_play(options: &DetectOptions, weighs: bool) -> Vec<Self> {
+        let windows = (options.windows == WindowSearch::On).then_some(Self::Windows);
+        let weighted = weighs.then_some(Self::LikelihoodRatio);
+        [Some(Self::Whole), windows, weighted].into_iter().flatten().collect()
     }
 
     /// What the name of a test says beside the scheme.
@@ -51,6 +57,7 @@ impl Family {
         match self {
             Self::Whole => None,
             Self::Windows => Some("best window"),
+            Self::LikelihoodRatio => Some("likelihood ratio"),
         }
     }
 }
@@ -68,6 +75,12 @@ struct Candidate<'a> {
     scored: u64,
     /// Tokens that would count if repeats did.
     raw: u64,
+    /// Green tokens among the counted (counting schemes).
+    green: Option<u64>,
+    /// The tokens of the look that are not counted.
+    skipped: Skipped,
+    /// What the statistic is made of.
+    evidence: EvidenceSummary,
     /// The p after paying for all tests of the report.
     corrected: LogProbability,
     /// The number of tests that [`Candidate::corrected`] pays for.
@@ -89,7 +102,9 @@ impl Report {
     ) -> Self {
         let null = scheme.null();
         let key_fingerprint = context.profile.key().fingerprint.to_string();
-        let families = Family::in_play(options);
+        let bias = GreenListBias::of(context.profile.scheme());
+        let weighs = context.entropy.as_ref().is_some_and(|input| bias.is_some() && input.weighs());
+        let families = Family::in_play(options, weighs);
         let sharing = (looks.len() * families.len()) as u64;
         let mut candidates: Vec<Candidate<'_>> =
             looks.iter().map(|look| whole_text(null, look, sharing, options)).collect();
@@ -104,8 +119,18 @@ impl Report {
                 windows.push(searched.region(found));
                 // The first candidates are the looks' own tests.
                 let sufficient = candidates[place].sufficient;
-                candidates.push(best_window(searched.look(), found, sufficient));
+                candidates.push(best_window(null, searched.look(), found, sufficient));
             }
+        }
+        // Weights are known for the text as given only: the family has one look.
+        let sharing = families.len() as u64;
+        let examined = context
+            .entropy
+            .as_ref()
+            .map(|input| examine(input, bias, &looks[0], options.alpha.shared(sharing)));
+        let (entropy, weighted) = examined.unzip();
+        if let (Some(bias), Some(weighted)) = (bias, weighted.flatten()) {
+            candidates.push(likelihood_ratio(&weighted, bias, &looks[0], sharing, options));
         }
         let decides = deciding(&candidates);
         let spans = searched
@@ -114,7 +139,7 @@ impl Report {
             .flat_map(|searched| searched.spans(options.alpha))
             .collect();
         let evidence = &decides.look.evidence;
-        let green = null.counts().then_some(decides.test.green());
+        let green = decides.green;
         Self {
             schema: SCHEMA,
             verdict: conclude(decides, options),
@@ -133,11 +158,13 @@ impl Report {
                 .filter(|_| decides.scored > 0)
                 .map(|green| green as f64 / decides.scored as f64),
             gamma: context.profile.scheme().gamma().map(Gamma::get),
-            skipped: evidence.skipped,
+            skipped: decides.skipped,
             windows,
             spans,
+            sentences: None,
             token_details: (options.details == TokenDetails::Include)
-                .then(|| token_details(null, &looks[0])),
+                .then(|| token_details(null, &looks[0], context.entropy.as_ref(), bias)),
+            entropy,
             key_id: context.profile.key().id.clone(),
             key_fingerprint: key_fingerprint.clone(),
             tokenizer: context.profile.tokenizer().fingerprint.clone(),
@@ -171,6 +198,9 @@ fn whole_text<'a>(
         test,
         scored,
         raw: look.evidence.raw,
+        green: null.counts().then_some(test.green()),
+        skipped: look.evidence.skipped,
+        evidence: evidence_summary(null, &test, scored),
         corrected: test.p.corrected(hypotheses),
         hypotheses,
         sufficient: scored > 0 && scored >= options.min_scored && within_reach,
@@ -179,16 +209,71 @@ fn whole_text<'a>(
 
 /// The test of the best window of a look. It can conclude what the look's own test can
 /// (`sufficient`): nothing is rarer than all of the look's tokens being green.
-fn best_window(look: &Look, found: Found, sufficient: bool) -> Candidate<'_> {
+fn best_window(null: Null, look: &Look, found: Found, sufficient: bool) -> Candidate<'_> {
     Candidate {
         look,
         family: Family::Windows,
         test: found.test,
         scored: found.scored(),
         raw: found.raw,
+        green: null.counts().then_some(found.test.green()),
+        skipped: look.evidence.skipped,
+        evidence: evidence_summary(null, &found.test, found.scored()),
         corrected: found.corrected,
         hypotheses: found.hypotheses,
         sufficient,
+    }
+}
+
+/// The likelihood-ratio test of the text as given.
+fn likelihood_ratio<'a>(
+    weighted: &WeightedTest,
+    bias: GreenListBias,
+    look: &'a Look,
+    hypotheses: u64,
+    options: &DetectOptions,
+) -> Candidate<'a> {
+    let best = weighted.best_attainable(bias);
+    Candidate {
+        look,
+        family: Family::LikelihoodRatio,
+        test: Test {
+            statistic: weighted.statistic,
+            z: weighted.z,
+            p: weighted.p,
+            best_attainable: Some(best),
+        },
+        scored: weighted.scored,
+        raw: look.evidence.raw,
+        green: Some(weighted.green),
+        skipped: Skipped {
+            low_entropy: weighted.low_entropy,
+            unaligned: weighted.unaligned,
+            ..look.evidence.skipped
+        },
+        evidence: EvidenceSummary::Sum {
+            sum: weighted.statistic,
+            mean: weighted.total * bias.gamma,
+            variance: weighted.squares * bias.gamma * (1.0 - bias.gamma),
+        },
+        corrected: weighted.p.corrected(hypotheses),
+        hypotheses,
+        sufficient: weighted.scored > 0
+            && weighted.scored >= options.min_scored
+            && best.corrected(hypotheses) <= options.alpha.log(),
+    }
+}
+
+fn evidence_summary(null: Null, test: &Test, scored: u64) -> EvidenceSummary {
+    match null {
+        Null::Bernoulli(expected_rate) => {
+            EvidenceSummary::Count { green: test.green(), expected_rate }
+        }
+        Null::Exponential => EvidenceSummary::Sum {
+            sum: test.statistic,
+            mean: scored as f64,
+            variance: scored as f64,
+        },
     }
 }
 
@@ -217,7 +302,7 @@ fn conclude(decides: &Candidate<'_>, options: &DetectOptions) -> Verdict {
 
 impl Candidate<'_> {
     fn report(&self, scheme: &dyn Scheme, key_fingerprint: &str) -> TestReport {
-        let (look, test, scored) = (self.look, &self.test, self.scored);
+        let (look, test) = (self.look, &self.test);
         let normalization = look.normalization_name();
         let changed = (!look.normalization.is_empty()).then_some(normalization.as_str());
         let labels: Vec<&str> = changed.into_iter().chain(self.family.label()).collect();
@@ -230,7 +315,7 @@ impl Candidate<'_> {
             profile: scheme.name(),
             key_fingerprint: key_fingerprint.to_owned(),
             normalization,
-            scored,
+            scored: self.scored,
             raw: self.raw,
             statistic: test.statistic,
             z: test.z,
@@ -239,21 +324,17 @@ impl Candidate<'_> {
             p_status: test.p.p_value().status(),
             log10_p: test.p.log10(),
             corrected_log10_p: self.corrected.log10(),
-            evidence: match scheme.null() {
-                Null::Bernoulli(expected_rate) => {
-                    EvidenceSummary::Count { green: test.green(), expected_rate }
-                }
-                Null::Exponential => EvidenceSummary::Sum {
-                    sum: test.statistic,
-                    mean: scored as f64,
-                    variance: scored as f64,
-                },
-            },
+            evidence: self.evidence,
         }
     }
 }
 
-fn token_details(null: Null, look: &Look) -> Vec<TokenDetail> {
+fn token_details(
+    null: Null,
+    look: &Look,
+    entropy: Option<&EntropyInput>,
+    bias: Option<GreenListBias>,
+) -> Vec<TokenDetail> {
     look.evidence
         .outcomes
         .iter()
@@ -261,6 +342,8 @@ fn token_details(null: Null, look: &Look) -> Vec<TokenDetail> {
         .enumerate()
         .map(|(index, (outcome, &id))| {
             let piece = look.pieces.get(index);
+            let uncertainty = entropy.and_then(|input| *input.tokens.get(index)?);
+            let chances = uncertainty.and_then(|uncertainty| uncertainty.chances);
             let (colour, score, skipped) = match (*outcome, null) {
                 (Outcome::Skipped(skip), _) => ("skipped", None, Some(skip)),
                 (Outcome::Scored(score), Null::Bernoulli(_)) => {
@@ -276,6 +359,10 @@ fn token_details(null: Null, look: &Look) -> Vec<TokenDetail> {
                 colour,
                 score,
                 skipped,
+                entropy: uncertainty.map(|uncertainty| uncertainty.entropy),
+                spike_entropy: chances.map(|chances| chances.spike_entropy),
+                probability: chances.map(|chances| chances.probability),
+                weight: bias.zip(chances).map(|(bias, c)| likelihood_ratio_weight(bias, &c)),
             }
         })
         .collect()

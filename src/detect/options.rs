@@ -44,6 +44,13 @@ impl Alpha {
         Self { value: normal_upper(z), log: LogProbability::from_ln(ln_normal_upper(z)) }
     }
 
+    /// An equal share of it for each of `tests` tests.
+    #[must_use]
+    pub fn shared(self, tests: u64) -> Self {
+        let tests = tests.max(1) as f64;
+        Self { value: self.value / tests, log: LogProbability::from_ln(self.log.ln() - tests.ln()) }
+    }
+
     /// As a log probability.
     #[must_use]
     pub fn log(self) -> LogProbability {
@@ -83,6 +90,16 @@ pub enum WindowSearch {
     On,
 }
 
+/// Whether every sentence is tested, as a reading aid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sentences {
+    /// The text as a whole only.
+    #[default]
+    Omit,
+    /// One entry per sentence, with offsets.
+    Include,
+}
+
 /// The choices of one detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DetectOptions {
@@ -95,6 +112,8 @@ pub struct DetectOptions {
     pub details: TokenDetails,
     /// Whether windows are tested.
     pub windows: WindowSearch,
+    /// Whether every sentence is tested; this never changes the verdict.
+    pub sentences: Sentences,
 }
 
 impl Default for DetectOptions {
@@ -104,6 +123,7 @@ impl Default for DetectOptions {
             min_scored: 1,
             details: TokenDetails::Omit,
             windows: WindowSearch::Off,
+            sentences: Sentences::Omit,
         }
     }
 }

@@ -6,7 +6,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::detect::{Correction, Skip, Skipped};
+use crate::detect::entropy::EntropyReport;
+use crate::detect::{Correction, SentenceReport, Skip, Skipped};
 use crate::profile::Profile;
 use crate::stats::PValue;
 
@@ -23,6 +24,18 @@ pub enum Verdict {
     NotDetected,
     /// Too few tokens to conclude anything.
     Insufficient,
+}
+
+impl Verdict {
+    /// The verdict for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Watermarked => "watermarked",
+            Self::NotDetected => "not detected",
+            Self::Insufficient => "insufficient",
+        }
+    }
 }
 
 /// Something a reader should know before relying on the verdict.
@@ -91,6 +104,17 @@ pub struct TestReport {
     pub evidence: EvidenceSummary,
 }
 
+impl TestReport {
+    /// Whether the figures at the top of `report` are those of this test. The first such test of
+    /// the report decides.
+    #[must_use]
+    pub fn decides(&self, report: &Report) -> bool {
+        self.scored == report.scored
+            && self.log10_p.total_cmp(&report.log10_p).is_eq()
+            && self.corrected_log10_p.total_cmp(&report.corrected_log10_p).is_eq()
+    }
+}
+
 /// A stretch of the text with a test of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Region {
@@ -150,6 +174,18 @@ pub struct TokenDetail {
     /// Why it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skip>,
+    /// Entropy of the model's distribution before it, in nats, when measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
+    /// Spike entropy of that distribution for the profile's gamma and delta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spike_entropy: Option<f64>,
+    /// Its probability under that distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Its weight in the likelihood-ratio test, from 0 to delta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 /// The outcome of a detection.
@@ -201,6 +237,12 @@ pub struct Report {
     /// All disjoint regions of the deciding look whose corrected p is at most alpha, in the order
     /// of the text; empty unless windows were asked for.
     pub spans: Vec<Region>,
+    /// Every sentence of the text as given, when asked for: a reading aid that decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sentences: Option<Vec<SentenceReport>>,
+    /// What the model's uncertainty says about the text as given; absent unless it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropyReport>,
     /// Every token of the text as given, when asked for; the totals above are those of the
     /// deciding test, which may be another look.
     #[serde(skip_serializing_if = "Option::is_none")]

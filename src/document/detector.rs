@@ -1,17 +1,23 @@
 //! A tokenizer, a profile and a key, joined once; texts in, reports out.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::sentences::sentences;
 use super::sidecar::sha256_hex;
-use crate::detect::{DetectOptions, Look, Report, ReportContext, Warning, gather};
+use super::warnings::{byte_order_mark, text_warnings};
+use crate::detect::entropy::EntropyInput;
+use crate::detect::{
+    DetectOptions, Look, Report, ReportContext, SentenceRange, Sentences, gather, test_sentences,
+};
 use crate::error::{Error, Result};
 use crate::prf::Key;
 use crate::profile::{Profile, PromptContext, TokenizerIdentity};
 use crate::scheme::{Scheme, build};
-use crate::text::{Normalizer, Tokenizer, normalize, survey};
+use crate::text::{Normalizer, Tokenizer, normalize};
 use crate::token::{CharRanges, Piece, TokenId, TokenSet, check_ids};
 
 /// The identity of a tokenizer as a profile names it.
@@ -45,6 +51,8 @@ pub struct Circumstances<'a> {
     pub normalizers: &'a [Normalizer],
     /// Sampling parameters from a sidecar, for the report.
     pub generation: Option<Value>,
+    /// The model's uncertainty at each of [`Detector::pieces`]; adds the tests that need it.
+    pub entropy: Option<EntropyInput>,
 }
 
 /// Judges texts under one profile and key. Immutable and shareable between threads.
@@ -105,6 +113,12 @@ impl Detector {
         &self.tokenizer
     }
 
+    /// The tokenizer, for who keeps it longer.
+    #[must_use]
+    pub fn shared_tokenizer(&self) -> Arc<Tokenizer> {
+        Arc::clone(&self.tokenizer)
+    }
+
     /// Judges the bytes of a text file.
     ///
     /// The bytes are encoded as they are; only one leading byte-order mark is left out, with a
@@ -138,17 +152,14 @@ impl Detector {
         let mut warnings = Vec::new();
         let (body, skipped) = match text.strip_prefix('\u{feff}') {
             Some(body) => {
-                warnings.push(Warning {
-                    code: "byte_order_mark",
-                    text: "a leading byte-order mark was left out".to_owned(),
-                });
+                warnings.push(byte_order_mark());
                 (body, '\u{feff}'.len_utf8())
             }
             None => (text, 0),
         };
         warnings.extend(text_warnings(body, normalizers));
         let prompt = self.prompt_ids(circumstances.prompt)?;
-        let pieces = self.pieces(body, skipped)?;
+        let pieces = self.shifted_pieces(body, skipped)?;
         let mut looks = vec![self.look(Vec::new(), &prompt, pieces)];
         if !normalizers.is_empty() {
             let changed = normalize(body, normalizers);
@@ -167,8 +178,14 @@ impl Detector {
             input_sha256: sha256_hex(text.as_bytes()),
             warnings,
             generation: circumstances.generation.clone(),
+            entropy: circumstances.entropy.clone(),
         };
-        Ok(Report::new(&*self.scheme, &looks, &self.options, context))
+        let mut report = Report::new(&*self.scheme, &looks, &self.options, context);
+        if self.options.sentences == Sentences::Include {
+            let ranges = sentence_ranges(body, skipped);
+            report.sentences = Some(test_sentences(self.scheme.null(), &looks[0], &ranges));
+        }
+        Ok(report)
     }
 
     /// Judges token ids; `input_sha256` is that of the input they were read from.
@@ -188,6 +205,7 @@ impl Detector {
             input_sha256,
             warnings: Vec::new(),
             generation: None,
+            entropy: None,
         };
         let look = Look {
             normalization: Vec::new(),
@@ -199,9 +217,21 @@ impl Detector {
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
 
+    /// The tokens of a text as it is judged: without a leading byte-order mark, at their places in
+    /// the text.
+    ///
+    /// # Errors
+    /// As the tokenizer's.
+    pub fn pieces(&self, text: &str) -> Result<Vec<Piece>> {
+        match text.strip_prefix('\u{feff}') {
+            Some(body) => self.shifted_pieces(body, '\u{feff}'.len_utf8()),
+            None => self.shifted_pieces(text, 0),
+        }
+    }
+
     /// The pieces of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
     /// original.
-    fn pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
+    fn shifted_pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
         let mut pieces = self.tokenizer.encode(body)?;
         for piece in &mut pieces {
             shift(piece, skipped);
@@ -230,40 +260,25 @@ impl Detector {
     }
 }
 
+/// The sentences of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
+/// original.
+fn sentence_ranges(body: &str, skipped: usize) -> Vec<SentenceRange> {
+    let characters = usize::from(skipped > 0);
+    let mut ranges = CharRanges::new(body);
+    let mut place = |bytes: Range<usize>| {
+        ranges.advance(bytes.start);
+        let chars = ranges.advance(bytes.end);
+        SentenceRange {
+            bytes: bytes.start + skipped..bytes.end + skipped,
+            chars: chars.start + characters..chars.end + characters,
+        }
+    };
+    sentences(body).into_iter().map(&mut place).collect()
+}
+
 /// Moves a piece behind the `skipped` bytes of a byte-order mark, which is one character.
 fn shift(piece: &mut Piece, skipped: usize) {
     let characters = usize::from(skipped > 0);
     piece.bytes = piece.bytes.start + skipped..piece.bytes.end + skipped;
     piece.chars = piece.chars.start + characters..piece.chars.end + characters;
-}
-
-/// Things in the text that make a mark harder to find, unless a normaliser undoes them.
-fn text_warnings(text: &str, normalizers: &[Normalizer]) -> Vec<Warning> {
-    let survey = survey(text);
-    let mut warnings = Vec::new();
-    let mut warn = |undone_by: Normalizer, count: usize, code, what: &str| {
-        if count > 0 && !normalizers.contains(&undone_by) {
-            let name = undone_by.name();
-            warnings.push(Warning {
-                code,
-                text: format!(
-                    "{count} {what}; `--normalize {name}` takes a second look without them"
-                ),
-            });
-        }
-    };
-    warn(Normalizer::Newlines, survey.carriage_returns, "carriage_returns", "carriage returns");
-    warn(
-        Normalizer::ZeroWidth,
-        survey.zero_width,
-        "zero_width_characters",
-        "invisible characters inside the text",
-    );
-    warn(
-        Normalizer::Confusables,
-        survey.confusables,
-        "confusable_characters",
-        "characters that look like plain Latin ones",
-    );
-    warnings
 }

@@ -179,7 +179,7 @@ fn t08_one_byte_order_mark_is_left_out_and_said() {
     for field in ["z", "scored", "green", "tokens"] {
         assert_eq!(plain[field], with[field], "{field}");
     }
-    assert_eq!(with["warnings"][0]["code"], "byte_order_mark");
+    assert_eq!(with["warnings"][0]["code"], "bom");
     assert_eq!(plain["warnings"], json!([]));
 }
 
@@ -208,7 +208,7 @@ fn t06_line_endings_are_reported_and_undone_on_request() {
     let dos = bench.user.file("dos.txt", lines.join("\r\n"));
     let unix = bench.detect(&[&unix, "--json"]).json();
     let plain = bench.detect(&[&dos, "--json"]).json();
-    assert_eq!(plain["warnings"][0]["code"], "carriage_returns");
+    assert_eq!(plain["warnings"][0]["code"], "crlf");
     assert_ne!(plain["z"], unix["z"]);
     let normalized = bench.detect(&[&dos, "--json", "--normalize", "newlines"]).json();
     assert_eq!(normalized["hypotheses"], 2);
@@ -229,7 +229,7 @@ fn w26_hidden_characters_are_counted_and_undone_on_request() {
     let hidden = bench.user.file("b.txt", hidden);
     let original = bench.detect(&[&original, "--json"]).json();
     let plain = bench.detect(&[&hidden, "--json"]).json();
-    assert_eq!(plain["warnings"][0]["code"], "zero_width_characters");
+    assert_eq!(plain["warnings"][0]["code"], "zero_width");
     assert!(plain["warnings"][0]["text"].as_str().unwrap().starts_with("50 "));
     let undone = bench.detect(&[&hidden, "--json", "--normalize", "zero-width,confusables"]).json();
     assert_eq!(undone["z"], original["z"]);

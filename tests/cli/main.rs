@@ -18,6 +18,7 @@ mod keys;
 #[cfg(feature = "engine")]
 #[path = "../support/mod.rs"]
 mod model;
+mod reading;
 #[cfg(feature = "engine")]
 mod sidecar;
 mod streams;

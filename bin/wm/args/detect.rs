@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{KeyArgs, MarkArgs, TokenizerArgs};
 
@@ -28,15 +28,42 @@ pub(crate) struct DetectArgs {
     #[arg(long, value_name = "N")]
     pub(crate) min_scored: Option<u64>,
     /// Look a second time after these changes and pay for the look: newlines, zero-width,
-    /// confusables
+    /// confusables, nfc
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) normalize: Vec<String>,
+    /// Add the tests that weigh tokens by the model's uncertainty: MODEL reads the text; without a
+    /// name the sidecar in use serves, or the default model reads
+    #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = "",
+        conflicts_with = "ids")]
+    pub(crate) entropy: Option<String>,
     /// List every token with its offsets in the JSON report
     #[arg(long, requires = "json")]
     pub(crate) details: bool,
     /// Test every stretch of the text too, for half of alpha, and say where the mark is
     #[arg(long)]
     pub(crate) windows: bool,
+    /// Test every sentence too, as a reading aid that decides nothing
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) sentences: bool,
+    /// Show the text with every token marked green, red or not scored
+    #[arg(long, conflicts_with_all = ["ids", "json"])]
+    pub(crate) highlight: bool,
+    /// Colours of --highlight; `auto` uses them on a terminal unless `NO_COLOR` is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+    /// Write the report as one self-contained page; for several texts an existing folder, which
+    /// gets a page for each and an index
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Inputs hold one JSON object a line; the text is in this field
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["ids", "sidecar"])]
+    pub(crate) jsonl: Option<String>,
+    /// Give every text a q-value: the false discovery rate among all texts that are as surprising
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) q_values: bool,
+    /// Texts judged at the same time, 1 to 512 [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) threads: Option<u16>,
     /// Follow the profile of the sidecar FILE.wm.json
     #[arg(long, conflicts_with_all = ["ignore_sidecar", "profile"])]
     pub(crate) sidecar: bool,
@@ -52,4 +79,19 @@ pub(crate) struct DetectArgs {
     pub(crate) key: KeyArgs,
     #[command(flatten)]
     pub(crate) tokenizer: TokenizerArgs,
+}
+
+impl DetectArgs {
+    /// Whether what is shown quotes the text.
+    pub(crate) fn reads_text(&self) -> bool {
+        self.sentences || self.highlight || self.html.is_some()
+    }
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
 }

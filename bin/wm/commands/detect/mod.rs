@@ -1,27 +1,32 @@
 //! `wm detect`: files, folders, standard input or token ids to reports and one exit code.
 
+mod batch;
+mod entropy;
 mod inputs;
-mod regions;
+mod lines;
+mod q_values;
 mod render;
 mod sidecar;
+mod summary;
+mod walk;
 
 use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::detect::{Alpha, DetectOptions, Report, TokenDetails, WindowSearch};
+use greenmark::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
-use serde_json::json;
 
 use crate::args::DetectArgs;
-use crate::exit::{self, Exit};
-use crate::output::{self, note};
+use crate::exit::Exit;
 use crate::resolve::{
     KeySource, NamedKey, ids_from, read_input, read_text, resolve_key, resolve_profile,
     resolve_tokenizer,
 };
-use inputs::Input;
+use entropy::{Uncertainty, Used};
+use inputs::{Input, Work};
+use render::{Judged, Renderer};
 use sidecar::Beside;
 
 #[cfg(feature = "engine")]
@@ -35,6 +40,8 @@ struct Run<'a> {
     options: DetectOptions,
     normalizers: Vec<Normalizer>,
     prompt: Option<String>,
+    renderer: Renderer,
+    uncertainty: Option<Uncertainty>,
 }
 
 pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
@@ -42,16 +49,22 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let normalizers =
         args.normalize.iter().map(|name| Normalizer::parse(name)).collect::<Result<Vec<_>, _>>()?;
     inputs::standard_input_once(args)?;
-    let inputs = if args.ids.is_some() { Vec::new() } else { inputs::expand(&args.paths)? };
+    let uncertainty = Uncertainty::resolve(args)?;
+    let work = if args.ids.is_some() { None } else { Some(Work::of(args)?) };
     let prompt = args.prompt_file.as_deref().map(read_text).transpose()?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
     let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
-    let run = Run { args, detector, key, options, normalizers, prompt };
-    match &args.ids {
-        Some(path) => run.ids(path),
-        None => run.inputs(&inputs),
+    let several = matches!(work, Some(Work::Many(_)));
+    let renderer = Renderer::new(args, several)?;
+    let run = Run { args, detector, key, options, normalizers, prompt, renderer, uncertainty };
+    match (work, &args.ids) {
+        (Some(Work::Many(inputs)), _) => batch::run(&run, inputs),
+        (Some(Work::One(input)), _) => run.one(input),
+        (None, Some(path)) => run.ids(path),
+        // Without ids there is work.
+        (None, None) => Ok(Exit::Success),
     }
 }
 
@@ -60,74 +73,51 @@ impl Run<'_> {
         let bytes = read_input(path)?;
         let ids = ids_from(path, &bytes)?;
         let report = self.detector.ids(&ids, sha256_hex(&bytes), self.prompt.as_deref())?;
-        self.show(None, &report)?;
-        Ok(report.verdict.into())
-    }
-
-    /// Judges every input. One that fails does not keep the others from being judged.
-    ///
-    /// The form of the output depends on what was asked for, not on what a folder holds: one file
-    /// or standard input gives one report, anything else a line for each.
-    fn inputs(&self, inputs: &[Input]) -> Result<Exit> {
-        if let [input @ (Input::File(_) | Input::Stdin)] = inputs {
-            let report = self.judge(input)?;
-            self.show(None, &report)?;
-            return Ok(report.verdict.into());
-        }
-        let mut exit = Exit::Success;
-        for input in inputs {
-            exit = exit.combine(match self.judge(input) {
-                Ok(report) => {
-                    self.show(Some(input.path()), &report)?;
-                    report.verdict.into()
-                }
-                Err(error) => self.show_error(input.path(), &error)?,
-            });
-        }
+        let exit = report.verdict.into();
+        self.renderer.show(path, Judged { report, text: None })?;
         Ok(exit)
     }
 
-    fn judge(&self, input: &Input) -> Result<Report> {
+    fn one(&self, input: Input) -> Result<Exit> {
+        let place = input.path().to_path_buf();
+        let judged = self.judge(input)?;
+        let exit = judged.report.verdict.into();
+        self.renderer.show(&place, judged)?;
+        Ok(exit)
+    }
+
+    fn judge(&self, input: Input) -> Result<Judged> {
+        let (path, is_named) = (input.path().to_path_buf(), matches!(input, Input::File(_)));
         let bytes = input.read()?;
         let followed;
-        let (judge, generation, note) = match sidecar::look(self, input, &bytes)? {
+        let beside = sidecar::look(self, &path, is_named, &bytes)?;
+        let (judge, used, note) = match &beside {
             Beside::Nothing => (&self.detector, None, None),
-            Beside::Stale(note) => (&self.detector, None, Some(note)),
-            Beside::Profile { profile, generation } => {
+            Beside::Stale(note) => (&self.detector, None, Some(note.clone())),
+            Beside::InUse { profile, sidecar, name } => {
+                let profile = profile.clone();
                 followed = self.detector.with_profile(profile, &self.key.key, self.options)?;
-                (&followed, Some(generation), None)
+                (&followed, Some(Used { name, sidecar }), None)
             }
+        };
+        // Bytes that are no text are refused below.
+        let entropy = match (&self.uncertainty, std::str::from_utf8(&bytes)) {
+            (Some(wanted), Ok(text)) => {
+                Some(wanted.find(judge, text, self.prompt.as_deref(), used)?)
+            }
+            _ => None,
         };
         let circumstances = Circumstances {
             prompt: self.prompt.as_deref(),
             normalizers: &self.normalizers,
-            generation,
+            generation: used.map(|used| used.sidecar.generation.clone()),
+            entropy,
         };
-        let mut report = judge.bytes(input.path(), &bytes, &circumstances)?;
+        let mut report = judge.bytes(&path, &bytes, &circumstances)?;
         report.warnings.extend(note);
-        Ok(report)
-    }
-
-    fn show(&self, name: Option<&Path>, report: &Report) -> Result<()> {
-        match (self.args.json, name) {
-            (true, None) => output::json(report),
-            (true, Some(name)) => {
-                let name = name.display().to_string();
-                output::line(&json!({"path": name, "report": report}).to_string())
-            }
-            (false, name) => output::write(&render::text(name, report)),
-        }
-    }
-
-    fn show_error(&self, name: &Path, error: &anyhow::Error) -> Result<Exit> {
-        let message = exit::message(error);
-        if self.args.json {
-            let name = name.display().to_string();
-            output::line(&json!({"path": name, "error": message}).to_string())?;
-        } else {
-            note!("{message}");
-        }
-        Ok(exit::of(error))
+        // A text that was judged is UTF-8.
+        let text = self.args.reads_text().then(|| String::from_utf8(bytes).ok()).flatten();
+        Ok(Judged { report, text })
     }
 }
 
@@ -140,7 +130,16 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
             (None, None) => default.alpha,
         },
         min_scored: args.min_scored.unwrap_or(default.min_scored),
-        details: if args.details { TokenDetails::Include } else { TokenDetails::Omit },
         windows: if args.windows { WindowSearch::On } else { WindowSearch::Off },
+        details: if args.details || args.highlight || args.html.is_some() {
+            TokenDetails::Include
+        } else {
+            TokenDetails::Omit
+        },
+        sentences: if args.sentences || args.html.is_some() {
+            Sentences::Include
+        } else {
+            Sentences::Omit
+        },
     })
 }

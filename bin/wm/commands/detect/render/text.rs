@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use greenmark::detect::{Report, TestReport, Verdict};
+use greenmark::detect::{Report, Verdict};
 
+use super::super::entropy;
 use super::regions;
 
 /// The whole report for a terminal.
@@ -30,22 +31,11 @@ pub(crate) fn first_line(report: &Report) -> String {
     let share = if let Some(green) = report.green {
         format!("green {green} of {}", report.scored)
     } else {
-        // The deciding test is the one whose count and p stand at the top.
-        let decides = |test: &&TestReport| {
-            test.scored == report.scored && test.log10_p.total_cmp(&report.log10_p).is_eq()
-        };
-        let sum = report.tests.iter().find(decides).map_or(0.0, |test| test.statistic);
+        let sum = report.tests.iter().find(|test| test.decides(report));
+        let sum = sum.map_or(0.0, |test| test.statistic);
         format!("score {sum:.1} of {} tokens", report.scored)
     };
-    format!("z {z}  p {p}  log10 p {:.2}  {share}  {}", report.log10_p, verdict(report.verdict))
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Watermarked => "watermarked",
-        Verdict::NotDetected => "not detected",
-        Verdict::Insufficient => "insufficient",
-    }
+    format!("z {z}  p {p}  log10 p {:.2}  {share}  {}", report.log10_p, report.verdict.words())
 }
 
 fn detail_lines(report: &Report) -> Vec<String> {
@@ -65,18 +55,13 @@ fn detail_lines(report: &Report) -> Vec<String> {
             report.scored, report.alpha
         ),
     });
-    let skipped = &report.skipped;
-    let left_out: Vec<String> = [
-        (skipped.prefix, "without context"),
-        (skipped.repeated, "repeated"),
-        (skipped.special, "special"),
-        (skipped.low_entropy, "of low entropy"),
-        (skipped.unaligned, "unaligned"),
-    ]
-    .iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, reason)| format!("{count} {reason}"))
-    .collect();
+    let left_out: Vec<String> = report
+        .skipped
+        .by_reason()
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, reason)| format!("{count} {reason}"))
+        .collect();
     if !left_out.is_empty() {
         lines.push(format!("not scored of {} tokens: {}", report.tokens, left_out.join(", ")));
     }
@@ -87,6 +72,7 @@ fn detail_lines(report: &Report) -> Vec<String> {
         ));
     }
     lines.extend(regions::lines(report));
+    lines.extend(entropy::lines(report));
     lines.extend(report.warnings.iter().map(|warning| format!("note: {}", warning.text)));
     lines
 }
