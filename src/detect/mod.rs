@@ -3,6 +3,7 @@
 //! This is the only place where a verdict is made. It reads token ids, never text, and needs no
 //! model.
 
+pub mod calibration;
 pub mod entropy;
 mod evidence;
 mod judge;
@@ -12,7 +13,7 @@ mod sentences;
 mod test;
 pub mod windows;
 
-pub use evidence::{Evidence, Outcome, Skip, Skipped, gather};
+pub use evidence::{Evidence, Outcome, Scorable, Skip, Skipped, gather};
 pub use judge::ReportContext;
 pub use options::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 pub use report::{

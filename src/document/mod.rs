@@ -8,6 +8,7 @@ mod attack;
 mod detector;
 pub mod marked;
 pub mod page;
+mod passages;
 mod repetition;
 mod sentences;
 mod sidecar;
@@ -16,6 +17,7 @@ mod warnings;
 
 pub use attack::{Attack, AttackSeed, Share};
 pub use detector::{Circumstances, Detector, identify, never_marked};
+pub use passages::passages;
 pub use repetition::distinct_ngrams;
 pub use sentences::sentences;
 pub use sidecar::{Sidecar, TokenEntropy, sha256_hex, sidecar_path};

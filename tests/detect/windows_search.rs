@@ -69,7 +69,7 @@ fn a_planted_run_is_found_with_its_ends() {
     // The run touches the green token at 140.
     assert_eq!((window.start, window.end), (100, 141));
     assert!((window.p.ln() + 41.0 * 2f64.ln()).abs() < 1e-9);
-    assert_eq!(scores.regions(window, 1, |window| window.p.ln() < -20.0), [window]);
+    assert_eq!(scores.regions(window, 1, |w| (w.p.ln() < -20.0).then_some(w)), [window]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn every_disjoint_region_is_found_in_the_order_of_the_text() {
         (0..900).map(|i| random.green(if marked(i) { 0.97 } else { 0.5 })).collect();
     let scores = Scores::of(null, scores);
     let best = scores.best(1).unwrap();
-    let regions = scores.regions(best, 1, |window| window.p.ln() < -14.0);
+    let regions = scores.regions(best, 1, |w| (w.p.ln() < -14.0).then_some(w));
     assert_eq!(regions.len(), 3, "{regions:?}");
     for (region, run) in regions.iter().zip([50..90, 300..360, 700..730]) {
         let shared = region.end.min(run.end).saturating_sub(region.start.max(run.start));

@@ -14,6 +14,7 @@ mod multiple;
 mod randomised;
 mod tails;
 mod uniformity;
+mod weighted;
 
 pub(crate) fn close(actual: f64, expected: f64, relative: f64) {
     assert!(

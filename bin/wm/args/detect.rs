@@ -28,7 +28,7 @@ pub(crate) struct DetectArgs {
     #[arg(long, value_name = "N")]
     pub(crate) min_scored: Option<u64>,
     /// Look a second time after these changes and pay for the look: newlines, zero-width,
-    /// confusables
+    /// confusables, nfc
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) normalize: Vec<String>,
     /// Add the tests that weigh tokens by the model's uncertainty: MODEL reads the text; without a
@@ -55,6 +55,15 @@ pub(crate) struct DetectArgs {
     /// gets a page for each and an index
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Inputs hold one JSON object a line; the text is in this field
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["ids", "sidecar"])]
+    pub(crate) jsonl: Option<String>,
+    /// Give every text a q-value: the false discovery rate among all texts that are as surprising
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) q_values: bool,
+    /// Texts judged at the same time, 1 to 512 [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) threads: Option<u16>,
     /// Follow the profile of the sidecar FILE.wm.json
     #[arg(long, conflicts_with_all = ["ignore_sidecar", "profile"])]
     pub(crate) sidecar: bool,

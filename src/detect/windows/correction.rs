@@ -15,10 +15,11 @@ use super::passage;
 use crate::scheme::Null;
 use crate::stats::LogProbability;
 
-/// Longest sequence of counts for which walks are followed.
-const COUNTS_LONGEST: usize = 50_000;
+/// Longest sequence of counts for which walks are followed: the time grows as T^1.5, for every
+/// region.
+const COUNTS_LONGEST: usize = 20_000;
 
-/// Longest sequence of sums: a step there costs some forty times as much.
+/// Longest sequence of sums, where each step of a walk is a convolution of its own.
 const SUMS_LONGEST: usize = 5_000;
 
 /// Below this the masses of the walks would leave the range of a double; the union bound of so

@@ -105,31 +105,29 @@ impl Scores {
         search::best(self, 0, self.len(), shortest)
     }
 
-    /// All disjoint windows, in their order, for which `significant` holds: `best`, then the best of
-    /// what stands before and behind it, and so on.
+    /// All disjoint windows, in their order, for which `significant` gives something: `best`, then
+    /// the best of what stands before and behind it, and so on.
     ///
     /// When `significant` holds with probability at most a for the smallest p of all windows of an
     /// unmarked sequence, then the chance that any region without a marked token is reported is at
     /// most a: its window belongs to those already paid for.
-    pub fn regions(
+    pub fn regions<R>(
         &self,
         best: Window,
         shortest: usize,
-        significant: impl Fn(Window) -> bool,
-    ) -> Vec<Window> {
-        let mut found = Vec::new();
+        significant: impl Fn(Window) -> Option<R>,
+    ) -> Vec<R> {
+        let mut regions = Vec::new();
         let mut candidates = vec![(0, best, self.len())];
         while let Some((from, window, to)) = candidates.pop() {
-            if !significant(window) {
-                continue;
-            }
-            found.push(window);
+            let Some(region) = significant(window) else { continue };
+            regions.push((window.start, region));
             for (from, to) in [(from, window.start), (window.end, to)] {
                 let best = search::best(self, from, to, shortest);
                 candidates.extend(best.map(|window| (from, window, to)));
             }
         }
-        found.sort_by_key(|window| window.start);
-        found
+        regions.sort_by_key(|(start, _)| *start);
+        regions.into_iter().map(|(_, region)| region).collect()
     }
 }

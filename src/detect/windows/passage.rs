@@ -18,6 +18,10 @@ const ROUNDING: f64 = 1.0 + 1e-9;
 /// The window with the smallest p has no green token before it, since that token would make it
 /// rarer still, and when no length is too short it begins with a green one. So only starts behind a
 /// red token count, and the walk is independent of that token.
+///
+/// The bound covers the unmarked windows of a partly marked text too. There a window may also
+/// follow a marked token, which no start of an unmarked window stands on: its share pays for that,
+/// given a run of at least rate / (1 - rate) marked tokens, so any run for rates up to one half.
 pub(super) fn counts(rate: f64, scored: usize, shortest: usize, p: LogProbability) -> f64 {
     let red = 1.0 - rate;
     let critical = |n: usize, from: u64| {

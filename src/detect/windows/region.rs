@@ -70,12 +70,16 @@ impl<'a> Searched<'a> {
     pub(in crate::detect) fn spans(&self, alpha: Alpha) -> Vec<Region> {
         let significant = |window: Window| {
             // No window pays less than its own p, and that is quick to know.
-            window.p.corrected(self.sharing) <= alpha.log()
-                && self.found(window).corrected <= alpha.log()
+            if window.p.corrected(self.sharing) > alpha.log() {
+                return None;
+            }
+            let found = self.found(window);
+            (found.corrected <= alpha.log()).then(|| self.region(found))
         };
-        let Some(best) = self.best else { return Vec::new() };
-        let regions = self.scores.regions(best, self.shortest, significant);
-        regions.into_iter().map(|window| self.region(self.found(window))).collect()
+        match self.best {
+            Some(best) => self.scores.regions(best, self.shortest, significant),
+            None => Vec::new(),
+        }
     }
 
     fn found(&self, window: Window) -> Found {

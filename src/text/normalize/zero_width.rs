@@ -147,7 +147,8 @@ fn is_right_to_left(character: char) -> bool {
     block && character.is_alphabetic()
 }
 
-/// Characters that emoji sequences are made of (wider than the property Extended_Pictographic).
+/// Characters that emoji sequences are made of (wider than the property
+/// `Extended_Pictographic`).
 fn is_pictograph(character: char) -> bool {
     matches!(character,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'

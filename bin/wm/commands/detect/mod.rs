@@ -1,9 +1,14 @@
 //! `wm detect`: files, folders, standard input or token ids to reports and one exit code.
 
+mod batch;
 mod entropy;
 mod inputs;
+mod lines;
+mod q_values;
 mod render;
 mod sidecar;
+mod summary;
+mod walk;
 
 use std::path::Path;
 
@@ -12,17 +17,15 @@ use greenmark::Error;
 use greenmark::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
-use serde_json::json;
 
 use crate::args::DetectArgs;
-use crate::exit::{self, Exit};
-use crate::output::{self, note};
+use crate::exit::Exit;
 use crate::resolve::{
     KeySource, NamedKey, ids_from, read_input, read_text, resolve_key, resolve_profile,
     resolve_tokenizer,
 };
 use entropy::{Uncertainty, Used};
-use inputs::Input;
+use inputs::{Input, Work};
 use render::{Judged, Renderer};
 use sidecar::Beside;
 
@@ -46,19 +49,22 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let normalizers =
         args.normalize.iter().map(|name| Normalizer::parse(name)).collect::<Result<Vec<_>, _>>()?;
     inputs::standard_input_once(args)?;
-    let inputs = if args.ids.is_some() { Vec::new() } else { inputs::expand(&args.paths)? };
     let uncertainty = Uncertainty::resolve(args)?;
+    let work = if args.ids.is_some() { None } else { Some(Work::of(args)?) };
     let prompt = args.prompt_file.as_deref().map(read_text).transpose()?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
     let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
-    let several = args.ids.is_none() && !matches!(&inputs[..], [Input::File(_) | Input::Stdin]);
+    let several = matches!(work, Some(Work::Many(_)));
     let renderer = Renderer::new(args, several)?;
     let run = Run { args, detector, key, options, normalizers, prompt, renderer, uncertainty };
-    match &args.ids {
-        Some(path) => run.ids(path),
-        None => run.inputs(&inputs),
+    match (work, &args.ids) {
+        (Some(Work::Many(inputs)), _) => batch::run(&run, inputs),
+        (Some(Work::One(input)), _) => run.one(input),
+        (None, Some(path)) => run.ids(path),
+        // Without ids there is work.
+        (None, None) => Ok(Exit::Success),
     }
 }
 
@@ -68,39 +74,23 @@ impl Run<'_> {
         let ids = ids_from(path, &bytes)?;
         let report = self.detector.ids(&ids, sha256_hex(&bytes), self.prompt.as_deref())?;
         let exit = report.verdict.into();
-        self.renderer.show(None, path, Judged { report, text: None })?;
+        self.renderer.show(path, Judged { report, text: None })?;
         Ok(exit)
     }
 
-    /// Judges every input. One that fails does not keep the others from being judged.
-    ///
-    /// The form of the output depends on what was asked for, not on what a folder holds: one file
-    /// or standard input gives one report, anything else a line for each.
-    fn inputs(&self, inputs: &[Input]) -> Result<Exit> {
-        if let [input @ (Input::File(_) | Input::Stdin)] = inputs {
-            let judged = self.judge(input)?;
-            let exit = judged.report.verdict.into();
-            self.renderer.show(None, input.path(), judged)?;
-            return Ok(exit);
-        }
-        let mut exit = Exit::Success;
-        for input in inputs {
-            exit = exit.combine(match self.judge(input) {
-                Ok(judged) => {
-                    let exit = judged.report.verdict.into();
-                    self.renderer.show(Some(input.path()), input.path(), judged)?;
-                    exit
-                }
-                Err(error) => self.show_error(input.path(), &error)?,
-            });
-        }
+    fn one(&self, input: Input) -> Result<Exit> {
+        let place = input.path().to_path_buf();
+        let judged = self.judge(input)?;
+        let exit = judged.report.verdict.into();
+        self.renderer.show(&place, judged)?;
         Ok(exit)
     }
 
-    fn judge(&self, input: &Input) -> Result<Judged> {
+    fn judge(&self, input: Input) -> Result<Judged> {
+        let (path, is_named) = (input.path().to_path_buf(), matches!(input, Input::File(_)));
         let bytes = input.read()?;
         let followed;
-        let beside = sidecar::look(self, input, &bytes)?;
+        let beside = sidecar::look(self, &path, is_named, &bytes)?;
         let (judge, used, note) = match &beside {
             Beside::Nothing => (&self.detector, None, None),
             Beside::Stale(note) => (&self.detector, None, Some(note.clone())),
@@ -123,22 +113,11 @@ impl Run<'_> {
             generation: used.map(|used| used.sidecar.generation.clone()),
             entropy,
         };
-        let mut report = judge.bytes(input.path(), &bytes, &circumstances)?;
+        let mut report = judge.bytes(&path, &bytes, &circumstances)?;
         report.warnings.extend(note);
         // A text that was judged is UTF-8.
         let text = self.args.reads_text().then(|| String::from_utf8(bytes).ok()).flatten();
         Ok(Judged { report, text })
-    }
-
-    fn show_error(&self, name: &Path, error: &anyhow::Error) -> Result<Exit> {
-        let message = exit::message(error);
-        if self.args.json {
-            let name = name.display().to_string();
-            output::line(&json!({"path": name, "error": message}).to_string())?;
-        } else {
-            note!("{message}");
-        }
-        Ok(exit::of(error))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The sidecar rules: one that disagrees stops the run, `--sidecar` follows it, one of another
 //! text is not used, and only a file that was named itself has one.
 
+use std::path::Path;
+
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::Warning;
@@ -8,7 +10,6 @@ use greenmark::document::{Sidecar, identify, sha256_hex, sidecar_path};
 use greenmark::profile::Profile;
 
 use super::Run;
-use super::inputs::Input;
 use crate::resolve::ExplicitMark;
 
 /// What stands beside an input.
@@ -21,18 +22,17 @@ pub(super) enum Beside {
     InUse { profile: Profile, sidecar: Box<Sidecar>, name: String },
 }
 
-/// Looks beside `input`, whose content is `bytes`.
-pub(super) fn look(run: &Run<'_>, input: &Input, bytes: &[u8]) -> Result<Beside> {
+/// Looks beside the file `path`, whose content is `bytes`, when it was named itself.
+pub(super) fn look(run: &Run<'_>, path: &Path, is_named: bool, bytes: &[u8]) -> Result<Beside> {
     let follow = run.args.sidecar;
-    let path = match input {
-        Input::File(path) if !run.args.ignore_sidecar => path,
-        _ if follow => {
-            let allowed = "for files that are named themselves; folders and standard input have \
-                           no sidecar";
-            return Err(Error::parameter("sidecar", input.path().display(), allowed).into());
-        }
-        _ => return Ok(Beside::Nothing),
-    };
+    if !is_named && follow {
+        let allowed = "for files that are named themselves; folders and standard input have no \
+                       sidecar";
+        return Err(Error::parameter("sidecar", path.display(), allowed).into());
+    }
+    if !is_named || run.args.ignore_sidecar {
+        return Ok(Beside::Nothing);
+    }
     let beside = sidecar_path(path);
     if !beside.is_file() {
         if follow {

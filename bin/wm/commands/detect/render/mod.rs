@@ -13,6 +13,7 @@ use greenmark::Error;
 use greenmark::detect::Report;
 use serde_json::json;
 
+use super::inputs::Label;
 use crate::args::DetectArgs;
 use crate::output;
 use highlight::Style;
@@ -48,8 +49,19 @@ impl Renderer {
         })
     }
 
-    /// Shows one report; `name` is that of its input when there may be several.
-    pub(super) fn show(&self, name: Option<&Path>, input: &Path, judged: Judged) -> Result<()> {
+    /// Shows the one report of a run.
+    pub(super) fn show(&self, input: &Path, judged: Judged) -> Result<()> {
+        let shown = self.render(None, input, judged)?;
+        self.emit(input, &shown)
+    }
+
+    /// Makes what is shown of one report; `label` is that of its input when there may be several.
+    pub(super) fn render(
+        &self,
+        label: Option<&Label>,
+        input: &Path,
+        judged: Judged,
+    ) -> Result<Shown> {
         let Judged { mut report, text } = judged;
         let text = text.as_deref();
         let page = match &self.pages {
@@ -60,31 +72,70 @@ impl Renderer {
         if !self.sentences {
             report.sentences = None;
         }
+        let mut head;
+        let mut tail = String::new();
         if self.json {
             if self.details {
                 report.token_details = details;
             }
-            match name {
-                None => output::json(&report)?,
-                Some(name) => {
-                    let name = name.display().to_string();
-                    output::line(&json!({"path": name, "report": report}).to_string())?;
-                }
+            if let Some(label) = label {
+                head = fields(label);
+                tail = format!(",\"report\":{}}}\n", serde_json::to_string(&report)?);
+            } else {
+                head = serde_json::to_string_pretty(&report)? + "\n";
             }
         } else {
-            let mut shown = text::text(name, &report);
+            head = text::text(label.map(|_| input), &report);
             if let Some(all) = &report.sentences {
-                shown.push_str(&sentences::table(all, text));
+                head.push_str(&sentences::table(all, text));
             }
             if let (Some(style), Some(text), Some(details)) = (self.highlight, text, details) {
-                shown.push_str(&highlight::text(style, &report, text, &details));
+                head.push_str(&highlight::text(style, &report, text, &details));
             }
-            output::write(&shown)?;
         }
+        let page = page.map(|page| (page, report));
+        Ok(Shown { head, tail, page })
+    }
+
+    /// Writes what [`Renderer::render`] made.
+    pub(super) fn emit(&self, input: &Path, shown: &Shown) -> Result<()> {
+        output::write(&format!("{}{}", shown.head, shown.tail))?;
+        self.emit_page(input, shown)
+    }
+
+    /// Writes the page only.
+    pub(super) fn emit_page(&self, input: &Path, shown: &Shown) -> Result<()> {
         // A page that cannot be written takes no verdict away.
-        match (&self.pages, page) {
-            (Some(pages), Some(page)) => Ok(pages.write(input, &report, &page)?),
+        match (&self.pages, &shown.page) {
+            (Some(pages), Some((page, report))) => Ok(pages.write(input, report, page)?),
             _ => Ok(()),
         }
     }
+}
+
+/// What is shown of one text.
+pub(super) struct Shown {
+    /// The record, or the part of a JSON record before the report: further fields may follow it.
+    pub(super) head: String,
+    /// The rest of the record.
+    pub(super) tail: String,
+    /// The page, and the report for its row in the index.
+    page: Option<(String, Report)>,
+}
+
+/// The open object of a record with the fields that say which text it is of.
+fn fields(label: &Label) -> String {
+    let path = json!(label.path.display().to_string());
+    let line = label.line.map_or_else(String::new, |line| format!(",\"line\":{line}"));
+    let id = label.id.as_ref().map_or_else(String::new, |id| format!(",\"id\":{id}"));
+    format!("{{\"path\":{path}{line}{id}")
+}
+
+/// The record of an input that gave no verdict.
+pub(super) fn error_record(label: &Label, error: &anyhow::Error, message: &str) -> String {
+    let offset = match error.downcast_ref() {
+        Some(Error::File { offset: Some(offset), .. }) => format!(",\"byte_offset\":{offset}"),
+        _ => String::new(),
+    };
+    format!("{}{offset},\"error\":{}}}", fields(label), json!(message))
 }
