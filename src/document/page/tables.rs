@@ -86,7 +86,7 @@ pub(super) fn regions(html: &mut String, page: &Page<'_>) {
     html.push_str(if report.spans.is_empty() {
         "<p class=\"aside\">No stretch is significant by itself."
     } else {
-        "<p class=\"aside\">Regions are significant by themselves and framed in the text. Their \
+        "<p class=\"aside\">Regions are significant by themselves and labelled in the text. Their \
          ends are estimates: a few tokens more or less belong to the mark."
     });
     html.push_str(" The corrected p pays for every stretch that could have been chosen.</p>\n");
