@@ -7,7 +7,6 @@ mod args;
 mod commands;
 mod exit;
 mod output;
-#[cfg_attr(not(test), expect(dead_code, reason = "the commands that draw follow"))]
 mod plot;
 mod resolve;
 

@@ -103,10 +103,134 @@ impl Evidence {
     }
 }
 
-/// Scores `tokens`, whose first contexts come from the end of `prompt`. The prompt itself is
-/// never scored.
+/// What becomes of a token, whatever the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The first token with its effective input: counted.
+    First,
+    /// The effective input was seen before.
+    Repeat,
+    /// Holds no evidence.
+    Without(Skip),
+}
+
+/// Which tokens of a sequence count: found once, scored under any number of keys.
 ///
-/// Time is linear in the number of tokens; memory holds one entry per distinct effective input.
+/// The effective input of a token depends on the scheme and its context width, not on the key.
+#[derive(Clone, Debug)]
+pub struct Scorable {
+    /// The end of the prompt and the tokens.
+    sequence: Vec<TokenId>,
+    width: usize,
+    /// One entry per token; the first belongs to `sequence[sequence.len() - standings.len()]`.
+    standings: Vec<Standing>,
+}
+
+impl Scorable {
+    /// Looks through `tokens`, whose first contexts come from the end of `prompt`. The prompt
+    /// itself is never scored. The key of `scheme` does not matter.
+    ///
+    /// Time is linear in the number of tokens; memory holds one entry per distinct effective
+    /// input.
+    #[must_use]
+    pub fn new(
+        scheme: &dyn Scheme,
+        never_marked: &TokenSet,
+        prompt: &[TokenId],
+        tokens: &[TokenId],
+    ) -> Self {
+        let width = scheme.context_width();
+        let tail = &prompt[prompt.len().saturating_sub(width)..];
+        let sequence: Vec<TokenId> = tail.iter().chain(tokens).copied().collect();
+        let mut standings = Vec::with_capacity(tokens.len());
+        let mut seen: HashSet<Box<[TokenId]>> = HashSet::new();
+        let mut input = Vec::with_capacity(width + 1);
+        for position in tail.len()..sequence.len() {
+            let token = sequence[position];
+            standings.push(if position < width {
+                Standing::Without(Skip::Prefix)
+            } else if never_marked.contains(token) {
+                Standing::Without(Skip::Special)
+            } else {
+                input.clear();
+                scheme.effective_input(&sequence[position - width..position], token, &mut input);
+                if seen.insert(input.as_slice().into()) {
+                    Standing::First
+                } else {
+                    Standing::Repeat
+                }
+            });
+        }
+        Self { sequence, width, standings }
+    }
+
+    /// The evidence under the key of `scheme`, which is the scheme of [`Scorable::new`] under this
+    /// or another key.
+    #[must_use]
+    pub fn evidence(&self, scheme: &dyn Scheme) -> Evidence {
+        let mut evidence = Evidence {
+            outcomes: Vec::with_capacity(self.standings.len()),
+            scored: 0,
+            raw: 0,
+            sum: 0.0,
+            raw_sum: 0.0,
+            skipped: Skipped::default(),
+        };
+        for (index, &standing) in self.standings.iter().enumerate() {
+            let outcome = match standing {
+                Standing::Without(skip) => {
+                    match skip {
+                        Skip::Prefix => evidence.skipped.prefix += 1,
+                        Skip::Special => evidence.skipped.special += 1,
+                        Skip::Repeated => evidence.skipped.repeated += 1,
+                    }
+                    Outcome::Skipped(skip)
+                }
+                Standing::First => {
+                    let score = self.score(scheme, index);
+                    evidence.raw += 1;
+                    evidence.raw_sum += score;
+                    evidence.scored += 1;
+                    evidence.sum += score;
+                    Outcome::Scored(score)
+                }
+                Standing::Repeat => {
+                    evidence.raw += 1;
+                    evidence.raw_sum += self.score(scheme, index);
+                    evidence.skipped.repeated += 1;
+                    Outcome::Skipped(Skip::Repeated)
+                }
+            };
+            evidence.outcomes.push(outcome);
+        }
+        evidence
+    }
+
+    /// The scores of the counted tokens under the key of `scheme`, with the index of each token,
+    /// in the order of the text.
+    pub fn scores<'a>(&'a self, scheme: &'a dyn Scheme) -> impl Iterator<Item = (usize, f64)> + 'a {
+        self.standings
+            .iter()
+            .enumerate()
+            .filter(|(_, standing)| **standing == Standing::First)
+            .map(|(index, _)| (index, self.score(scheme, index)))
+    }
+
+    /// The number of counted tokens among the first `end`.
+    #[must_use]
+    pub fn scored_before(&self, end: usize) -> usize {
+        let first = |standing: &&Standing| **standing == Standing::First;
+        self.standings.iter().take(end).filter(first).count()
+    }
+
+    fn score(&self, scheme: &dyn Scheme, index: usize) -> f64 {
+        let position = self.sequence.len() - self.standings.len() + index;
+        scheme.score(&self.sequence[position - self.width..position], self.sequence[position])
+    }
+}
+
+/// The evidence of `tokens`, whose first contexts come from the end of `prompt`; see
+/// [`Scorable`].
 #[must_use]
 pub fn gather(
     scheme: &dyn Scheme,
@@ -114,44 +238,5 @@ pub fn gather(
     prompt: &[TokenId],
     tokens: &[TokenId],
 ) -> Evidence {
-    let width = scheme.context_width();
-    let tail = &prompt[prompt.len().saturating_sub(width)..];
-    let sequence: Vec<TokenId> = tail.iter().chain(tokens).copied().collect();
-    let mut evidence = Evidence {
-        outcomes: Vec::with_capacity(tokens.len()),
-        scored: 0,
-        raw: 0,
-        sum: 0.0,
-        raw_sum: 0.0,
-        skipped: Skipped::default(),
-    };
-    let mut seen: HashSet<Box<[TokenId]>> = HashSet::new();
-    let mut input = Vec::with_capacity(width + 1);
-    for position in tail.len()..sequence.len() {
-        let token = sequence[position];
-        let outcome = if position < width {
-            evidence.skipped.prefix += 1;
-            Outcome::Skipped(Skip::Prefix)
-        } else if never_marked.contains(token) {
-            evidence.skipped.special += 1;
-            Outcome::Skipped(Skip::Special)
-        } else {
-            let context = &sequence[position - width..position];
-            let score = scheme.score(context, token);
-            evidence.raw += 1;
-            evidence.raw_sum += score;
-            input.clear();
-            scheme.effective_input(context, token, &mut input);
-            if seen.insert(input.as_slice().into()) {
-                evidence.scored += 1;
-                evidence.sum += score;
-                Outcome::Scored(score)
-            } else {
-                evidence.skipped.repeated += 1;
-                Outcome::Skipped(Skip::Repeated)
-            }
-        };
-        evidence.outcomes.push(outcome);
-    }
-    evidence
+    Scorable::new(scheme, never_marked, prompt, tokens).evidence(scheme)
 }

@@ -3,18 +3,22 @@
 //! This is the only place where a verdict is made. It reads token ids, never text, and needs no
 //! model.
 
+pub mod calibration;
+pub mod entropy;
 mod evidence;
 mod judge;
 mod options;
 mod report;
 mod sentences;
 mod test;
+pub mod windows;
 
-pub use evidence::{Evidence, Outcome, Skip, Skipped, gather};
+pub use evidence::{Evidence, Outcome, Scorable, Skip, Skipped, gather};
 pub use judge::ReportContext;
-pub use options::{Alpha, DetectOptions, Sentences, TokenDetails};
+pub use options::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 pub use report::{
     EvidenceSummary, Region, Report, SCHEMA, TestReport, TokenDetail, Verdict, Warning,
 };
 pub use sentences::{SentenceRange, SentenceReport, test_sentences};
 pub use test::{Look, Test};
+pub use windows::Correction;

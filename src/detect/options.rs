@@ -44,6 +44,13 @@ impl Alpha {
         Self { value: normal_upper(z), log: LogProbability::from_ln(ln_normal_upper(z)) }
     }
 
+    /// An equal share of it for each of `tests` tests.
+    #[must_use]
+    pub fn shared(self, tests: u64) -> Self {
+        let tests = tests.max(1) as f64;
+        Self { value: self.value / tests, log: LogProbability::from_ln(self.log.ln() - tests.ln()) }
+    }
+
     /// As a log probability.
     #[must_use]
     pub fn log(self) -> LogProbability {
@@ -73,6 +80,16 @@ pub enum TokenDetails {
     Include,
 }
 
+/// Whether the stretches of a text are tested beside the whole of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowSearch {
+    /// The whole text only.
+    #[default]
+    Off,
+    /// Every window of scored tokens too, for half of alpha.
+    On,
+}
+
 /// Whether every sentence is tested, as a reading aid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sentences {
@@ -88,10 +105,13 @@ pub enum Sentences {
 pub struct DetectOptions {
     /// The accepted rate of false accusations.
     pub alpha: Alpha,
-    /// Fewer scored tokens than this are `insufficient` whatever they show.
+    /// Fewer scored tokens than this are `insufficient` whatever they show; shorter windows are not
+    /// looked at.
     pub min_scored: u64,
     /// Whether every token is listed.
     pub details: TokenDetails,
+    /// Whether windows are tested.
+    pub windows: WindowSearch,
     /// Whether every sentence is tested; this never changes the verdict.
     pub sentences: Sentences,
 }
@@ -102,6 +122,7 @@ impl Default for DetectOptions {
             alpha: Alpha::default(),
             min_scored: 1,
             details: TokenDetails::Omit,
+            windows: WindowSearch::Off,
             sentences: Sentences::Omit,
         }
     }

@@ -6,7 +6,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::detect::{SentenceReport, Skip, Skipped};
+use crate::detect::entropy::EntropyReport;
+use crate::detect::{Correction, SentenceReport, Skip, Skipped};
 use crate::profile::Profile;
 use crate::stats::PValue;
 
@@ -71,7 +72,7 @@ pub enum EvidenceSummary {
 /// One test that was made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TestReport {
-    /// The scheme and, when more than one look was taken, the normalisation.
+    /// The scheme and, in brackets, the normalisation of a further look and `best window`.
     pub name: String,
     /// The scheme's name.
     pub profile: &'static str,
@@ -117,16 +118,39 @@ impl TestReport {
 /// A stretch of the text with a test of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Region {
-    /// Byte range in the original text.
-    pub bytes: [usize; 2],
-    /// Character range in the original text.
-    pub chars: [usize; 2],
+    /// The look it belongs to, as in [`TestReport::normalization`].
+    pub normalization: String,
+    /// Token range, from the first scored token to one behind the last.
+    pub tokens: [usize; 2],
+    /// Byte range in the original text; absent for ids given without text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<[usize; 2]>,
+    /// Character range in the original text; absent for ids given without text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chars: Option<[usize; 2]>,
     /// Tokens counted.
     pub scored: u64,
+    /// Green tokens (counting schemes).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub green: Option<u64>,
     /// Effect size.
     pub z: f64,
-    /// Decimal logarithm of the p corrected for all regions looked at.
+    /// Exact one-sided p of this region alone: not the chance of finding such a region.
+    pub p_value: PValue,
+    /// The status of a missing p.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_status: Option<&'static str>,
+    /// Its decimal logarithm.
+    pub log10_p: f64,
+    /// Decimal logarithm of the p corrected for all windows of the text and every other test of
+    /// the report; to be held against alpha.
     pub corrected_log10_p: f64,
+    /// Number of windows of the sequence.
+    pub windows: u64,
+    /// Number of tests paid for: the windows, times looks, times families of tests.
+    pub hypotheses: u64,
+    /// How the windows are paid for.
+    pub correction: Correction,
 }
 
 /// One token of the text.
@@ -150,6 +174,18 @@ pub struct TokenDetail {
     /// Why it does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skip>,
+    /// Entropy of the model's distribution before it, in nats, when measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
+    /// Spike entropy of that distribution for the profile's gamma and delta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spike_entropy: Option<f64>,
+    /// Its probability under that distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Its weight in the likelihood-ratio test, from 0 to delta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 /// The outcome of a detection.
@@ -171,9 +207,9 @@ pub struct Report {
     pub p_status: Option<&'static str>,
     /// Its decimal logarithm.
     pub log10_p: f64,
-    /// Decimal logarithm after paying for every look.
+    /// Decimal logarithm after paying for every test of the report.
     pub corrected_log10_p: f64,
-    /// Number of looks paid for.
+    /// Number of tests paid for.
     pub hypotheses: u64,
     /// The accepted rate of false accusations.
     pub alpha: f64,
@@ -195,13 +231,18 @@ pub struct Report {
     pub skipped: Skipped,
     /// Every test made.
     pub tests: Vec<TestReport>,
-    /// The best windows; empty unless windows were asked for.
+    /// The most surprising window of each look that has one above chance; empty unless windows
+    /// were asked for.
     pub windows: Vec<Region>,
-    /// Disjoint significant regions; empty unless windows were asked for.
+    /// All disjoint regions of the deciding look whose corrected p is at most alpha, in the order
+    /// of the text; empty unless windows were asked for.
     pub spans: Vec<Region>,
     /// Every sentence of the text as given, when asked for: a reading aid that decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sentences: Option<Vec<SentenceReport>>,
+    /// What the model's uncertainty says about the text as given; absent unless it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropyReport>,
     /// Every token of the text as given, when asked for; the totals above are those of the
     /// deciding test, which may be another look.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::detect::{Evidence, Look, Outcome, Skipped, Test};
+use crate::detect::{Look, Outcome, Test};
 use crate::scheme::Null;
 use crate::stats::PValue;
 
@@ -66,7 +66,7 @@ pub struct SentenceReport {
 #[must_use]
 pub fn test_sentences(null: Null, look: &Look, sentences: &[SentenceRange]) -> Vec<SentenceReport> {
     let mut from = 0;
-    let tests: Vec<(Range<usize>, Evidence, Test)> = sentences
+    let tests: Vec<(Range<usize>, u64, Test)> = sentences
         .iter()
         .enumerate()
         .map(|(index, sentence)| {
@@ -77,26 +77,32 @@ pub fn test_sentences(null: Null, look: &Look, sentences: &[SentenceRange]) -> V
             };
             let tokens = from..to.max(from);
             from = tokens.end;
-            let evidence = evidence_of(&look.evidence.outcomes[tokens.clone()]);
-            let test = Test::new(null, &evidence);
-            (tokens, evidence, test)
+            let scores = || {
+                look.evidence.outcomes[tokens.clone()].iter().filter_map(|outcome| match outcome {
+                    Outcome::Scored(score) => Some(*score),
+                    Outcome::Skipped(_) => None,
+                })
+            };
+            let scored = scores().count() as u64;
+            let test = Test::of(null, scored, scores().sum());
+            (tokens, scored, test)
         })
         .collect();
-    let hypotheses = tests.iter().filter(|(_, evidence, _)| evidence.scored > 0).count() as u64;
+    let hypotheses = tests.iter().filter(|(_, scored, _)| *scored > 0).count() as u64;
     tests
         .into_iter()
         .zip(sentences)
         .enumerate()
-        .map(|(index, ((tokens, evidence, test), sentence))| SentenceReport {
+        .map(|(index, ((tokens, scored, test), sentence))| SentenceReport {
             index,
             bytes: [sentence.bytes.start, sentence.bytes.end],
             chars: [sentence.chars.start, sentence.chars.end],
             tokens: [tokens.start, tokens.end],
-            scored: evidence.scored,
-            green: matches!(null, Null::Bernoulli(_)).then(|| evidence.green()),
+            scored,
+            green: null.counts().then(|| test.green()),
             statistic: test.statistic,
             z: test.z,
-            z_status: test.z.is_none().then_some("nothing_scored"),
+            z_status: test.z_status(),
             p_value: test.p.p_value(),
             p_status: test.p.p_value().status(),
             log10_p: test.p.log10(),
@@ -104,23 +110,4 @@ pub fn test_sentences(null: Null, look: &Look, sentences: &[SentenceRange]) -> V
             hypotheses,
         })
         .collect()
-}
-
-/// The evidence of a stretch of tokens, of which only what counts is known.
-fn evidence_of(outcomes: &[Outcome]) -> Evidence {
-    let scores = || {
-        outcomes.iter().filter_map(|outcome| match outcome {
-            Outcome::Scored(score) => Some(*score),
-            Outcome::Skipped(_) => None,
-        })
-    };
-    let (scored, sum) = (scores().count() as u64, scores().sum());
-    Evidence {
-        outcomes: outcomes.to_vec(),
-        scored,
-        raw: scored,
-        sum,
-        raw_sum: sum,
-        skipped: Skipped::default(),
-    }
 }

@@ -18,6 +18,14 @@ pub struct Look {
     pub evidence: Evidence,
 }
 
+impl Look {
+    /// The transformations joined by `+`; `none` for the text as given.
+    #[must_use]
+    pub fn normalization_name(&self) -> String {
+        if self.normalization.is_empty() { "none".to_owned() } else { self.normalization.join("+") }
+    }
+}
+
 /// The result of one test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
@@ -35,27 +43,49 @@ impl Test {
     /// Tests `evidence` against `null`.
     #[must_use]
     pub fn new(null: Null, evidence: &Evidence) -> Self {
-        let scored = evidence.scored as f64;
+        let statistic = match null {
+            Null::Bernoulli(_) => evidence.green() as f64,
+            Null::Exponential => evidence.sum,
+        };
+        Self::of(null, evidence.scored, statistic)
+    }
+
+    /// Tests `scored` tokens whose scores sum to `statistic`; a count is a whole number.
+    #[must_use]
+    pub fn of(null: Null, scored: u64, statistic: f64) -> Self {
+        let n = scored as f64;
         let (mean, deviation, ln_p, best) = match null {
             Null::Bernoulli(rate) => (
-                scored * rate,
-                (scored * rate * (1.0 - rate)).sqrt(),
-                ln_binomial_upper(evidence.scored, evidence.green(), rate),
-                Some(LogProbability::from_ln(scored * rate.ln())),
+                n * rate,
+                (n * rate * (1.0 - rate)).sqrt(),
+                ln_binomial_upper(scored, whole(statistic), rate),
+                Some(LogProbability::from_ln(n * rate.ln())),
             ),
-            Null::Exponential => {
-                (scored, scored.sqrt(), ln_gamma_upper(scored, evidence.sum), None)
-            }
+            Null::Exponential => (n, n.sqrt(), ln_gamma_upper(n, statistic), None),
         };
         Self {
-            statistic: evidence.sum,
-            z: (evidence.scored > 0).then(|| (evidence.sum - mean) / deviation),
-            p: if evidence.scored == 0 {
-                LogProbability::ONE
-            } else {
-                LogProbability::from_ln(ln_p)
-            },
+            statistic,
+            z: (scored > 0).then(|| (statistic - mean) / deviation),
+            p: if scored == 0 { LogProbability::ONE } else { LogProbability::from_ln(ln_p) },
             best_attainable: best,
         }
     }
+
+    /// The status of a missing z.
+    #[must_use]
+    pub fn z_status(&self) -> Option<&'static str> {
+        self.z.is_none().then_some("nothing_scored")
+    }
+
+    /// The statistic of a scheme that counts.
+    #[must_use]
+    pub fn green(&self) -> u64 {
+        whole(self.statistic)
+    }
+}
+
+/// A sum of zeros and ones, which is exact far beyond any text.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+fn whole(sum: f64) -> u64 {
+    sum as u64
 }

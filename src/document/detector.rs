@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::sentences::sentences;
 use super::sidecar::sha256_hex;
 use super::warnings::{byte_order_mark, text_warnings};
+use crate::detect::entropy::EntropyInput;
 use crate::detect::{
     DetectOptions, Look, Report, ReportContext, SentenceRange, Sentences, gather, test_sentences,
 };
@@ -50,6 +51,8 @@ pub struct Circumstances<'a> {
     pub normalizers: &'a [Normalizer],
     /// Sampling parameters from a sidecar, for the report.
     pub generation: Option<Value>,
+    /// The model's uncertainty at each of [`Detector::pieces`]; adds the tests that need it.
+    pub entropy: Option<EntropyInput>,
 }
 
 /// Judges texts under one profile and key. Immutable and shareable between threads.
@@ -110,6 +113,12 @@ impl Detector {
         &self.tokenizer
     }
 
+    /// The tokenizer, for who keeps it longer.
+    #[must_use]
+    pub fn shared_tokenizer(&self) -> Arc<Tokenizer> {
+        Arc::clone(&self.tokenizer)
+    }
+
     /// Judges the bytes of a text file.
     ///
     /// The bytes are encoded as they are; only one leading byte-order mark is left out, with a
@@ -150,7 +159,7 @@ impl Detector {
         };
         warnings.extend(text_warnings(body, normalizers));
         let prompt = self.prompt_ids(circumstances.prompt)?;
-        let pieces = self.pieces(body, skipped)?;
+        let pieces = self.shifted_pieces(body, skipped)?;
         let mut looks = vec![self.look(Vec::new(), &prompt, pieces)];
         if !normalizers.is_empty() {
             let changed = normalize(body, normalizers);
@@ -169,6 +178,7 @@ impl Detector {
             input_sha256: sha256_hex(text.as_bytes()),
             warnings,
             generation: circumstances.generation.clone(),
+            entropy: circumstances.entropy.clone(),
         };
         let mut report = Report::new(&*self.scheme, &looks, &self.options, context);
         if self.options.sentences == Sentences::Include {
@@ -195,6 +205,7 @@ impl Detector {
             input_sha256,
             warnings: Vec::new(),
             generation: None,
+            entropy: None,
         };
         let look = Look {
             normalization: Vec::new(),
@@ -206,9 +217,21 @@ impl Detector {
         Ok(Report::new(&*self.scheme, &looks, &self.options, context))
     }
 
+    /// The tokens of a text as it is judged: without a leading byte-order mark, at their places in
+    /// the text.
+    ///
+    /// # Errors
+    /// As the tokenizer's.
+    pub fn pieces(&self, text: &str) -> Result<Vec<Piece>> {
+        match text.strip_prefix('\u{feff}') {
+            Some(body) => self.shifted_pieces(body, '\u{feff}'.len_utf8()),
+            None => self.shifted_pieces(text, 0),
+        }
+    }
+
     /// The pieces of `body`, which stands `skipped` bytes (a byte-order mark or nothing) into the
     /// original.
-    fn pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
+    fn shifted_pieces(&self, body: &str, skipped: usize) -> Result<Vec<Piece>> {
         let mut pieces = self.tokenizer.encode(body)?;
         for piece in &mut pieces {
             shift(piece, skipped);

@@ -2,11 +2,12 @@
 //!
 //! The bounds are those of Unicode's UAX #29, with three additions for real files: a line break
 //! that only wraps a paragraph does not end a sentence, every line of code and every item of a list
-//! stands for itself, and the marker of an item belongs to the item. There is no list of
-//! abbreviations: "Dr. Who" is cut after "Dr.", as the annex says.
+//! stands for itself, and a marker, or signs without a letter or digit, belong to
+//! what follows. There is no list of abbreviations: "Dr. Who" is cut after "Dr.", as the annex says.
 //!
 //! This is a reading aid. No verdict depends on it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -117,33 +118,44 @@ fn columns(line: &str) -> usize {
 }
 
 fn split_block(text: &str, block: Range<usize>, found: &mut Vec<Range<usize>>) {
-    let content = &text[block.clone()];
+    let content = text[block.clone()].trim_end();
+    let first = found.len();
+    let lines = content.trim_start().contains('\n');
+    if !lines && looks_like_code(content) {
+        push_trimmed(text, block, found);
+        return;
+    }
     // A break that only wraps is a space to the rules; byte offsets stay.
-    let unwrapped: String;
-    let inner = content.trim_end().len();
-    let content = if content[..inner].contains('\n') {
-        unwrapped = content[..inner].replace(['\n', '\r'], " ");
-        &unwrapped
-    } else {
-        content
-    };
+    let content =
+        if lines { Cow::Owned(content.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(content) };
+    // A marker, and signs without a letter or digit, belong to what follows.
     let mut pending: Option<usize> = None;
     for (at, sentence) in content.split_sentence_bound_indices() {
-        let trimmed = sentence.trim();
-        if trimmed.is_empty() {
+        let start = block.start + at;
+        let words = sentence.trim();
+        let opens = found.len() == first && is_marker(words);
+        if words.is_empty() {
             continue;
         }
-        let start = block.start + at + (sentence.len() - sentence.trim_start().len());
-        let end = start + trimmed.len();
-        let first = pending.take();
-        let begins = found.last().is_none_or(|last| last.end <= block.start);
-        if first.is_none() && begins && is_marker(trimmed) {
-            pending = Some(start);
+        if opens || !words.contains(char::is_alphanumeric) {
+            pending.get_or_insert(start);
         } else {
-            found.push(first.unwrap_or(start)..end);
+            let start = pending.take().unwrap_or(start);
+            push_trimmed(text, start..block.start + at + sentence.len(), found);
         }
     }
     if let Some(start) = pending {
-        found.push(start..start + text[start..block.end].trim_end().len());
+        match found.get_mut(first..).and_then(<[_]>::last_mut) {
+            Some(last) => last.end = block.start + content.len(),
+            None => push_trimmed(text, start..block.end, found),
+        }
+    }
+}
+
+fn push_trimmed(text: &str, bytes: Range<usize>, found: &mut Vec<Range<usize>>) {
+    let content = &text[bytes.clone()];
+    let start = bytes.end - content.trim_start().len();
+    if start < bytes.end {
+        found.push(start..bytes.start + content.trim_end().len());
     }
 }

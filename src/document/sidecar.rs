@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::detect::entropy::{Chances, TokenUncertainty};
 use crate::error::{Error, Result};
 use crate::prf::hex;
 use crate::profile::{Profile, read_object};
+use crate::token::{Piece, TokenId};
 
 const VERSION: u32 = 1;
 
@@ -38,6 +40,29 @@ pub struct TokenEntropy {
     pub byte: usize,
     /// Shannon entropy of the distribution before the mark, in nats.
     pub nats: f64,
+    /// The token; absent in sidecars of the first version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<TokenId>,
+    /// What the mark did to the step; absent in sidecars of the first version and for schemes
+    /// without a green list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chances: Option<Chances>,
+}
+
+impl TokenEntropy {
+    /// Whether every number lies where such numbers can lie.
+    fn is_possible(&self) -> bool {
+        let share = |value: f64| (0.0..=1.0).contains(&value);
+        // Rounding may leave a sum of shares a hair above 1.
+        let nearly_share = |value: f64| (0.0..1.0 + 1e-6).contains(&value);
+        self.nats >= 0.0
+            && self.chances.is_none_or(|chances| {
+                nearly_share(chances.spike_entropy)
+                    && share(chances.probability)
+                    && share(chances.step_green)
+                    && share(chances.token_green)
+            })
+    }
 }
 
 /// The sidecar's place: the text's file name with `.wm.json` added.
@@ -73,7 +98,37 @@ impl Sidecar {
         if sidecar.version != VERSION {
             return Err(wrong(format!("sidecar version {} is not known", sidecar.version)));
         }
+        if let Some(index) = sidecar.entropies.iter().position(|entry| !entry.is_possible()) {
+            return Err(wrong(format!("entropies[{index}] holds a number that cannot be")));
+        }
         Ok(sidecar)
+    }
+
+    /// The uncertainty of each of `pieces`, the tokens of the text that the sidecar belongs to.
+    ///
+    /// A token has one when an entry stands at its first byte and is the same token: by its id or,
+    /// where an entry has none, by ending at the same byte. Decoding and encoding do not always
+    /// give the tokens of generation back.
+    #[must_use]
+    pub fn align(&self, pieces: &[Piece]) -> Vec<Option<TokenUncertainty>> {
+        let end = pieces.last().map_or(0, |piece| piece.bytes.end);
+        let mut entries = self.entropies.iter().enumerate().peekable();
+        let mut aligned = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            while entries.next_if(|(_, entry)| entry.byte < piece.bytes.start).is_some() {}
+            let mut found = None;
+            while let Some((index, entry)) =
+                entries.next_if(|(_, entry)| entry.byte == piece.bytes.start)
+            {
+                let next = self.entropies.get(index + 1).map_or(end, |next| next.byte);
+                let same = entry.id.map_or(next == piece.bytes.end, |id| id == piece.id);
+                if same && found.is_none() {
+                    found = Some(TokenUncertainty { entropy: entry.nats, chances: entry.chances });
+                }
+            }
+            aligned.push(found);
+        }
+        aligned
     }
 
     /// Writes the sidecar.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::detect::entropy::{Chances, TokenUncertainty};
 use crate::detect::{Evidence, Outcome};
 use crate::sample::Decoding;
 use crate::text::Tokenizer;
@@ -53,6 +54,17 @@ pub struct StepRecord {
     pub raw_logprob: f32,
     /// Probability of a green token before the bias; `None` where no bias was applied.
     pub green_mass: Option<f64>,
+    /// What the mark could do at the step, in expectation over random green lists; `None` unless
+    /// the session measures it ([`Session::with_chances`](super::Session::with_chances)).
+    pub chances: Option<Chances>,
+}
+
+impl StepRecord {
+    /// The model's uncertainty before the token.
+    #[must_use]
+    pub fn uncertainty(&self) -> TokenUncertainty {
+        TokenUncertainty { entropy: self.entropy, chances: self.chances }
+    }
 }
 
 /// Where the time went.

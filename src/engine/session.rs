@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+use crate::detect::entropy::{Chances, GreenListBias};
 use crate::engine::generation::{Finish, Generation, StepRecord, Timing};
 use crate::engine::{KvCache, LogitsAt, Model, Sequence};
 use crate::error::{Error, Result};
@@ -64,6 +65,7 @@ pub struct Session<'a> {
     slots: Vec<Slot<'a>>,
     next: u64,
     prompt_chunk: usize,
+    bias: Option<GreenListBias>,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,14 @@ impl<'a> Session<'a> {
     /// A session without requests.
     #[must_use]
     pub fn new(model: &'a Model, tokenizer: &'a Tokenizer) -> Self {
-        Self { model, tokenizer, slots: Vec::new(), next: 0, prompt_chunk: PROMPT_CHUNK }
+        Self {
+            model,
+            tokenizer,
+            slots: Vec::new(),
+            next: 0,
+            prompt_chunk: PROMPT_CHUNK,
+            bias: None,
+        }
     }
 
     /// With prompts read in pieces of at most `tokens` ids (at least 1), so that a long prompt
@@ -98,6 +107,14 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn with_prompt_chunk(mut self, tokens: usize) -> Self {
         self.prompt_chunk = tokens.max(1);
+        self
+    }
+
+    /// With the chances that a mark of this bias has at each step of a marked request; `None` for
+    /// schemes without a green list. It changes no token.
+    #[must_use]
+    pub fn with_chances(mut self, bias: Option<GreenListBias>) -> Self {
+        self.bias = bias;
         self
     }
 
@@ -180,13 +197,13 @@ impl<'a> Session<'a> {
         for slot in &mut self.slots {
             slot.seen = slot.request.prompt.len().min(slot.cache.len());
         }
-        let tokenizer = self.tokenizer;
+        let (tokenizer, bias) = (self.tokenizer, self.bias);
         let outcomes: Vec<Result<Option<Advance>>> = self
             .slots
             .par_iter_mut()
             .zip(rows.par_iter_mut())
             .map(|(slot, logits)| match logits.last() {
-                Some(row) => slot.advance(row).map(Some),
+                Some(row) => slot.advance(row, bias).map(Some),
                 None => Ok(None),
             })
             .collect();
@@ -297,7 +314,7 @@ impl Slot<'_> {
     }
 
     /// Samples a token from `logits` and takes it in.
-    fn advance(&mut self, logits: &[f32]) -> Result<Advance> {
+    fn advance(&mut self, logits: &[f32], bias: Option<GreenListBias>) -> Result<Advance> {
         let step = match &mut self.request.marker {
             Some(marker) => marker.step(&self.request.prompt, self.history.generated()),
             None => Step::KEEP,
@@ -307,8 +324,15 @@ impl Slot<'_> {
             sample: self.request.sample,
             step: self.records.len() as u64,
         };
-        let outcome =
-            self.request.chain.step(logits, &self.history, step, draw, &mut self.scratch)?;
+        let bias = bias.filter(|_| self.request.marker.is_some());
+        let (outcome, uncertainty) = self.request.chain.step_with_uncertainty(
+            logits,
+            &self.history,
+            step,
+            draw,
+            bias,
+            &mut self.scratch,
+        )?;
         if self.request.end_ids.contains(&outcome.token) {
             let text = self.flush();
             return Ok(Advance { text, finish: Some(Finish::EndToken(outcome.token)) });
@@ -319,7 +343,7 @@ impl Slot<'_> {
         // turned out to begin no character became a replacement before it.
         let broken = pending > 0 && fresh.starts_with(char::REPLACEMENT_CHARACTER);
         let inside = if broken { char::REPLACEMENT_CHARACTER.len_utf8() } else { pending };
-        self.take(&outcome, self.decoded + inside);
+        self.take(&outcome, self.decoded + inside, uncertainty.chances);
         self.decoded += fresh.len();
         let StopOutput { mut text, stop } = self.stop.push(&fresh);
         self.text.push_str(&text);
@@ -334,7 +358,7 @@ impl Slot<'_> {
         Ok(Advance { text, finish })
     }
 
-    fn take(&mut self, outcome: &Outcome, offset: usize) {
+    fn take(&mut self, outcome: &Outcome, offset: usize, chances: Option<Chances>) {
         self.records.push(StepRecord {
             token: outcome.token,
             offset,
@@ -342,6 +366,7 @@ impl Slot<'_> {
             logprob: outcome.logprob,
             raw_logprob: outcome.raw_logprob,
             green_mass: outcome.green_mass,
+            chances,
         });
         self.request.chain.accept(&mut self.history, outcome);
     }

@@ -162,6 +162,11 @@ impl Candidates {
         added
     }
 
+    /// The logit of `id`; negative infinity when it is not in play.
+    pub(crate) fn logit(&self, id: TokenId) -> f32 {
+        self.position(id).map_or(f32::NEG_INFINITY, |index| self.logits[index])
+    }
+
     /// The logit that `id` had before the last [`Self::add`].
     pub(crate) fn before_add(&self, id: TokenId) -> f32 {
         self.position(id).map_or(f32::NEG_INFINITY, |index| self.before_add[index])

@@ -35,8 +35,8 @@ pub enum Decoding {
 /// A validated chain.
 #[derive(Debug)]
 pub struct Chain {
-    vocab: usize,
-    never_marked: Arc<TokenSet>,
+    pub(super) vocab: usize,
+    pub(super) never_marked: Arc<TokenSet>,
     decoding: Decoding,
     mirostat: Option<MirostatOptions>,
     /// In order; one that was asked for with a value that changes nothing has no processor, but
@@ -115,7 +115,7 @@ pub struct Trace {
 /// Buffers that are reused from step to step; any chain can use any of them.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    candidates: Candidates,
+    pub(super) candidates: Candidates,
 }
 
 impl Scratch {
@@ -212,7 +212,7 @@ impl Chain {
         draw: Draw,
         scratch: &mut Scratch,
     ) -> Result<Outcome> {
-        self.run(logits, history, step, draw, &mut scratch.candidates, None)
+        self.run(logits, history, step, draw, &mut scratch.candidates, None, None)
     }
 
     /// [`Chain::step`] with the candidates after every member and the final distribution.
@@ -229,7 +229,7 @@ impl Chain {
     ) -> Result<Trace> {
         let candidates = &mut scratch.candidates;
         let mut stages = Vec::new();
-        let outcome = self.run(logits, history, step, draw, candidates, Some(&mut stages))?;
+        let outcome = self.run(logits, history, step, draw, candidates, Some(&mut stages), None)?;
         let probabilities = match self.decoding {
             Decoding::Greedy => BTreeMap::from([(outcome.token, 1.0)]),
             Decoding::Sampled => {
@@ -246,14 +246,19 @@ impl Chain {
 
     /// Appends the outcome's token to the history and updates the state of adaptive members.
     pub fn accept(&self, history: &mut History, outcome: &Outcome) {
-        history.push(outcome.token);
+        self.follow(history, outcome.token, outcome.surprisal);
+    }
+
+    pub(super) fn follow(&self, history: &mut History, token: TokenId, surprisal: f64) {
+        history.push(token);
         if let Some(options) = self.mirostat {
-            let mu = mirostat::next_mu(options, history.mirostat_mu, outcome.surprisal);
+            let mu = mirostat::next_mu(options, history.mirostat_mu, surprisal);
             history.mirostat_mu = Some(mu);
         }
     }
 
-    fn run(
+    #[expect(clippy::too_many_arguments, reason = "two of them are what a caller may watch")]
+    pub(super) fn run(
         &self,
         logits: &[f32],
         history: &History,
@@ -261,14 +266,8 @@ impl Chain {
         draw: Draw,
         candidates: &mut Candidates,
         mut stages: Option<&mut Vec<Stage>>,
+        observe: Option<Observe<'_>>,
     ) -> Result<Outcome> {
-        if logits.len() != self.vocab {
-            return Err(Error::parameter(
-                "number of logits",
-                logits.len(),
-                format!("{}, the size the chain was built for", self.vocab),
-            ));
-        }
         if self.decoding == Decoding::Greedy && matches!(step.action, Action::Race { .. }) {
             return Err(Error::parameter(
                 "temperature",
@@ -281,27 +280,14 @@ impl Chain {
         {
             return Err(Error::parameter("delta", delta, "a finite number"));
         }
-        candidates.load(logits, draw.step)?;
-        if candidates.live() == 0 {
-            return Err(Error::NoTokenAllowed { member: "the model", step: draw.step });
-        }
+        self.load(candidates, logits, draw.step)?;
         let raw = candidates.normalizer();
 
-        let context = StepContext { history, draw };
-        for (name, processor) in &self.members {
-            if let Some(processor) = processor {
-                processor.apply(candidates, &context);
-            }
-            if candidates.live() == 0 {
-                return Err(Error::NoTokenAllowed { member: name, step: draw.step });
-            }
-            record(&mut stages, name, candidates);
+        let before = self.process(candidates, history, draw, stages.as_deref_mut())?;
+        if let Some(observe) = observe {
+            observe(candidates, &before);
         }
-
-        let survivors = candidates.live();
-        let before = candidates.normalizer();
-        let entropy = candidates.entropy();
-        let max_probability = MASS_ONE as f64 / before.total as f64;
+        let Before { survivors, normalizer: before, entropy, max_probability } = before;
         let marks = !matches!(step.action, Action::Keep);
         let marked =
             watermark::apply(step, candidates, &self.never_marked, entropy, max_probability);
@@ -334,7 +320,47 @@ impl Chain {
             green_mass: marked.green_mass,
         })
     }
+
+    /// Runs every member but the watermark over loaded candidates.
+    pub(super) fn process(
+        &self,
+        candidates: &mut Candidates,
+        history: &History,
+        draw: Draw,
+        mut stages: Option<&mut Vec<Stage>>,
+    ) -> Result<Before> {
+        let context = StepContext { history, draw };
+        for (name, processor) in &self.members {
+            if let Some(processor) = processor {
+                processor.apply(candidates, &context);
+            }
+            if candidates.live() == 0 {
+                return Err(Error::NoTokenAllowed { member: name, step: draw.step });
+            }
+            record(&mut stages, name, candidates);
+        }
+        let survivors = candidates.live();
+        let normalizer = candidates.normalizer();
+        Ok(Before {
+            survivors,
+            normalizer,
+            entropy: candidates.entropy(),
+            max_probability: MASS_ONE as f64 / normalizer.total as f64,
+        })
+    }
 }
+
+/// The distribution before the mark.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) survivors: usize,
+    pub(super) normalizer: Normalizer,
+    pub(super) entropy: f64,
+    max_probability: f64,
+}
+
+/// Looks at the candidates before the mark.
+pub(super) type Observe<'a> = &'a mut dyn FnMut(&mut Candidates, &Before);
 
 /// The members in order, and the names of those that were asked for but are replaced.
 type Built = (Vec<(&'static str, Option<Active>)>, Vec<String>);

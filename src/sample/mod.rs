@@ -17,6 +17,7 @@ mod options;
 mod order;
 mod processors;
 mod select;
+mod uncertainty;
 
 pub use chain::{Chain, Decoding, Effective, Outcome, Scratch, Stage, Trace};
 pub use draw::Draw;

@@ -28,6 +28,14 @@ pub enum Null {
     Exponential,
 }
 
+impl Null {
+    /// Whether a score is 1 or 0, so that a sum is a count of green tokens.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Bernoulli(_))
+    }
+}
+
 /// Whether a scheme can mark a choice that leaves nothing to chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Greedy {

@@ -16,6 +16,10 @@ pub fn normal_upper(z: f64) -> f64 {
 /// ln P(Z >= z) for any finite z.
 #[must_use]
 pub fn ln_normal_upper(z: f64) -> f64 {
+    if z < -1.0 {
+        // Near certainty the smaller tail holds the digits.
+        return (-normal_upper(-z)).ln_1p();
+    }
     if z < 1.0 {
         return normal_upper(z).ln();
     }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::support::{KEY, User, tiny_tokenizer};
 
 /// A user with a key and a tokenizer, and the flags that name them.
-struct Bench {
-    user: User,
+pub(crate) struct Bench {
+    pub(crate) user: User,
     flags: Vec<String>,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let user = User::new();
         let key = user.key("team.key", KEY);
         let flags = vec!["--key-file".into(), key, "--tokenizer".into(), tiny_tokenizer()];
@@ -25,12 +25,12 @@ impl Bench {
         args
     }
 
-    fn detect(&self, more: &[&str]) -> crate::support::Run {
+    pub(crate) fn detect(&self, more: &[&str]) -> crate::support::Run {
         self.user.run(&self.args(more))
     }
 
     /// A text of `length` letters, each green after the one before it.
-    fn marked(length: usize) -> String {
+    pub(crate) fn marked(length: usize) -> String {
         use greenmark::prf::Key;
         use greenmark::profile::{ContextWidth, Delta, Gamma};
         use greenmark::scheme::GreenList;

@@ -8,12 +8,19 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+#[cfg(feature = "engine")]
+mod curve;
 mod detect;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
 mod keys;
 #[cfg(feature = "engine")]
+#[path = "../support/mod.rs"]
+mod model;
+mod reading;
+#[cfg(feature = "engine")]
 mod sidecar;
 mod streams;
 mod support;
+mod windows;

@@ -77,6 +77,11 @@ impl User {
         self.finish(self.command(args).output().unwrap())
     }
 
+    pub(crate) fn run_with_environment(&self, environment: &[(&str, &str)], args: &[&str]) -> Run {
+        let environment = environment.iter().copied();
+        self.finish(self.command(args).envs(environment).output().unwrap())
+    }
+
     pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: &[u8]) -> Run {
         let mut child = self
             .command(args)

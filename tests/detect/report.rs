@@ -38,6 +38,7 @@ fn report_of(looks: &[Look], options: &DetectOptions) -> Report {
         input_sha256: "00".into(),
         warnings: Vec::new(),
         generation: None,
+        entropy: None,
     };
     Report::new(&*scheme, looks, options, context)
 }
@@ -157,6 +158,7 @@ fn the_fields_are_the_contract_in_order() {
             input_sha256: "ab".into(),
             warnings: Vec::new(),
             generation: Some(serde_json::json!({"temperature": 1.0})),
+            entropy: None,
         },
     );
     let json = serde_json::to_value(&report).unwrap();
@@ -215,6 +217,7 @@ fn a_sum_scheme_reports_a_sum() {
         input_sha256: "ab".into(),
         warnings: Vec::new(),
         generation: None,
+        entropy: None,
     };
     let looks = [look_at(Vec::new(), ids, evidence)];
     let report = Report::new(&*scheme, &looks, &DetectOptions::default(), context);

@@ -8,10 +8,13 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod golden;
 mod interval;
 mod multiple;
+mod randomised;
 mod tails;
 mod uniformity;
+mod weighted;
 
 pub(crate) fn close(actual: f64, expected: f64, relative: f64) {
     assert!(

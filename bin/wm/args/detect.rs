@@ -31,9 +31,17 @@ pub(crate) struct DetectArgs {
     /// confusables, nfc
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) normalize: Vec<String>,
+    /// Add the tests that weigh tokens by the model's uncertainty: MODEL reads the text; without a
+    /// name the sidecar in use serves, or the default model reads
+    #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = "",
+        conflicts_with = "ids")]
+    pub(crate) entropy: Option<String>,
     /// List every token with its offsets in the JSON report
     #[arg(long, requires = "json")]
     pub(crate) details: bool,
+    /// Test every stretch of the text too, for half of alpha, and say where the mark is
+    #[arg(long)]
+    pub(crate) windows: bool,
     /// Test every sentence too, as a reading aid that decides nothing
     #[arg(long, conflicts_with = "ids")]
     pub(crate) sentences: bool,

@@ -1,5 +1,6 @@
 //! What the user typed, as typed. Nothing here is checked beyond its form.
 
+mod calibrate;
 mod detect;
 mod eval;
 mod generate;
@@ -11,10 +12,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use detect::{ColorChoice, DetectArgs};
-#[cfg(feature = "engine")]
-pub(crate) use eval::EvalQuickArgs;
 pub(crate) use eval::{EvalArgs, EvalCommand};
+#[cfg(feature = "engine")]
+pub(crate) use eval::{EvalCurveArgs, EvalQuickArgs};
 pub(crate) use generate::{DemoArgs, GenerateArgs};
 #[cfg(feature = "engine")]
 pub(crate) use generate::{ModelSource, WeightsSource};
@@ -44,6 +46,11 @@ pub(crate) enum Command {
     /// Exit code: 0 nothing flagged, 10 watermark found, 11 too little text, 2 wrong input,
     /// 1 failure, 141 closed pipe. Several inputs: any error first (2, then 1), then 10, then 11.
     Detect(DetectArgs),
+    /// Measure how often your own unmarked texts fire
+    ///
+    /// Prints how true the p of the test is on them (a fresh key for every passage) and how often
+    /// they fire under the deployed key. docs/calibration.md says how to read it.
+    Calibrate(Box<CalibrateArgs>),
     /// Make a key file (never overwrites)
     Keygen(KeygenArgs),
     /// Show or check a profile

@@ -1,12 +1,21 @@
 //! The commands that need a model, in a build without the engine: they say how to get it.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use greenmark::Error;
+use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
+use greenmark::sample::Effective;
+use greenmark::text::Tokenizer;
+use greenmark::token::TokenId;
 
 use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs};
 use crate::exit::Exit;
 
-fn absent() -> Result<Exit> {
+/// Whether this build has the engine.
+pub(crate) const IS_PRESENT: bool = false;
+
+fn absent<T>() -> Result<T> {
     Err(Error::Unavailable {
         what: "the engine".to_owned(),
         reason: "this build of wm is a detector only".to_owned(),
@@ -29,4 +38,31 @@ pub(crate) fn eval(_command: &EvalCommand) -> Result<Exit> {
 
 pub(crate) fn inspect_model(_args: &ModelArgs) -> Result<Exit> {
     absent()
+}
+
+/// What is known of the way a text was generated.
+#[derive(Clone, Copy)]
+#[expect(dead_code, reason = "this build has no model that could use it")]
+pub(crate) struct Known<'a> {
+    pub(crate) sampling: Option<&'a Effective>,
+    pub(crate) seed: u64,
+}
+
+/// A model that reads texts: there is none.
+pub(crate) enum Measurer {}
+
+impl Measurer {
+    pub(crate) fn open(_spec: &str, _offline: bool, _tokenizer: Arc<Tokenizer>) -> Result<Self> {
+        absent()
+    }
+
+    pub(crate) fn measure(
+        &self,
+        _prompt: Option<&str>,
+        _ids: &[TokenId],
+        _bias: Option<GreenListBias>,
+        _known: Known<'_>,
+    ) -> Result<Vec<Option<TokenUncertainty>>> {
+        match *self {}
+    }
 }

@@ -1,5 +1,6 @@
 //! One file per command: library calls in, rendered data and an exit out.
 
+mod calibrate;
 mod detect;
 mod inspect;
 mod keygen;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Demo(args) => engine::demo(&args),
         Command::Generate(args) => engine::generate(&args),
         Command::Detect(args) => detect::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Profile(args) => profile::run(args.command),
         Command::Models(args) => models::run(args),

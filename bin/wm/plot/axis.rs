@@ -10,6 +10,10 @@ use plotters::prelude::Ranged;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Equal steps are equal differences.
+    #[cfg_attr(
+        not(any(feature = "engine", test)),
+        expect(dead_code, reason = "only evaluations on a model draw such axes")
+    )]
     Linear,
     /// Equal steps are equal ratios; the range is above 0.
     Log,

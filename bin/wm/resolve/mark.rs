@@ -1,13 +1,16 @@
 //! The profile that a command line makes: a file's, or the defaults with the flags laid over.
 
 use greenmark::profile::{
-    Context, ContextWidth, Delta, Gamma, Profile, PromptContext, Repeats, SchemeParameters,
-    TokenizerIdentity,
+    Context, ContextWidth, Delta, Gamma, KeyIdentity, Profile, PromptContext, Repeats,
+    SchemeParameters, TokenizerIdentity,
 };
 use greenmark::{Error, Result};
 
 use super::NamedKey;
 use crate::args::{MarkArgs, PromptContextName, RepeatsName, SchemeName};
+
+/// What to do about a flag that disagrees with a profile.
+const FOLLOW: &str = "leave the flag out to follow it";
 
 /// The mark as the flags give it, before tokenizer and key are known.
 pub(crate) struct ExplicitMark {
@@ -54,6 +57,21 @@ impl ExplicitMark {
         Ok(Self { scheme, context, base })
     }
 
+    /// The profile for a tokenizer where the key does not matter: the base's, else `stand_in`.
+    pub(crate) fn profile_of_any_key(
+        self,
+        tokenizer: TokenizerIdentity,
+        stand_in: KeyIdentity,
+    ) -> Result<Profile> {
+        let Some((name, base)) = self.base else {
+            return Profile::new(self.scheme, self.context, tokenizer, stand_in);
+        };
+        base.require_tokenizer(&name, &tokenizer)?;
+        let effective = Profile::new(self.scheme, self.context, tokenizer, base.key().clone())?;
+        effective.agree_fully("the command line", &base, &name, FOLLOW)?;
+        Ok(effective)
+    }
+
     /// The profile for a tokenizer and a key, which must be the ones that the base names. The
     /// key's name is the flag's, else the base's, else the file's.
     pub(crate) fn profile(self, tokenizer: TokenizerIdentity, key: &NamedKey) -> Result<Profile> {
@@ -63,8 +81,7 @@ impl ExplicitMark {
         base.require(&name, &tokenizer, key.key.fingerprint())?;
         let identity = key.identity(Some(&base.key().id));
         let effective = Profile::new(self.scheme, self.context, tokenizer, identity)?;
-        let remedy = "leave the flag out to follow it";
-        effective.agree_fully("the command line", &base, &name, remedy)?;
+        effective.agree_fully("the command line", &base, &name, FOLLOW)?;
         Ok(effective)
     }
 }

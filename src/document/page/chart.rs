@@ -55,7 +55,7 @@ pub(super) fn walk(html: &mut String, report: &Report) {
     let upper = line(&band, &mut places.iter().copied());
     let lower = line(&|n| -band(n), &mut places.iter().rev().copied());
     let walked = line(&|n| course[n], &mut places.iter().copied());
-    let what = if report.green.is_some() { "green tokens" } else { "score" };
+    let what = if report.gamma.is_some() { "green tokens" } else { "score" };
     let end = course[last];
     put!(
         html,
@@ -63,12 +63,13 @@ pub(super) fn walk(html: &mut String, report: &Report) {
          the evidence</h2>\n<figure>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
          aria-label=\"Running {what} above chance: {end:.1} after {} scored tokens; chance alone \
          ends between {:.1} and {:.1} in 95 of 100 texts\">\n\
-         <polygon class=\"band\" points=\"{upper}{lower}\"/>\n\
+         <polygon class=\"band\" points=\"{upper}{lower}\"/>\n{}\
          <line class=\"zero\" x1=\"{LEFT}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>\n\
          <polyline class=\"walk\" points=\"{walked}\"/>\n",
         count(last as u64),
         -band(last),
         band(last),
+        spans(report, &x),
         y(0.0),
         x(last),
         y(0.0)
@@ -91,6 +92,33 @@ pub(super) fn walk(html: &mut String, report: &Report) {
         html,
         "</svg>\n<figcaption>Running {what} above what chance gives, over the scored tokens of the \
          text as given. A mark makes the line climb; without one it wanders around 0 and ends \
-         inside the grey band in about 95 of 100 texts.</figcaption>\n</figure>\n</section>\n"
+         inside the grey band in about 95 of 100 texts.{}</figcaption>\n</figure>\n</section>\n",
+        if report.spans.is_empty() { "" } else { " Frames are the marked regions." }
     );
+}
+
+/// The significant regions of the text as given, as stretches of the horizontal axis.
+fn spans(report: &Report, x: &dyn Fn(usize) -> f64) -> String {
+    let details = report.token_details.as_deref().unwrap_or_default();
+    // Scored tokens before each token.
+    let mut scored = vec![0];
+    let mut sum = 0;
+    scored.extend(details.iter().map(|detail| {
+        sum += usize::from(detail.score.is_some());
+        sum
+    }));
+    let mut drawn = String::new();
+    for span in report.spans.iter().filter(|span| span.normalization == "none") {
+        let [from, to] = span.tokens;
+        if let (Some(&from), Some(&to)) = (scored.get(from), scored.get(to)) {
+            put!(
+                &mut drawn,
+                "<rect class=\"span\" x=\"{:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\"/>\n",
+                x(from),
+                (x(to) - x(from)).max(1.0),
+                HEIGHT - TOP - BOTTOM
+            );
+        }
+    }
+    drawn
 }

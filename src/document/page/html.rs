@@ -50,7 +50,9 @@ pub(super) fn table(html: &mut String, caption: &str, heads: &[&str], rows: impl
          <caption>{caption}</caption>\n<thead><tr>"
     );
     for head in heads {
-        put!(html, "<th scope=\"col\">{head}</th>");
+        // Words start at the left, numbers end at the right.
+        let start = if matches!(*head, "Begins" | "Text") { " class=\"start\"" } else { "" };
+        put!(html, "<th scope=\"col\"{start}>{head}</th>");
     }
     put!(html, "</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n");
 }

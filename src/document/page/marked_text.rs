@@ -5,6 +5,7 @@
 
 use super::html::{Escaped, escape, put};
 use super::numbers::counted;
+use super::summary::deciding;
 use super::{LIMITS, Page};
 use crate::detect::{Report, TokenDetail};
 use crate::document::marked::{Mark, Stretch, merged, stretches};
@@ -21,6 +22,7 @@ pub(super) fn section(html: &mut String, page: &Page<'_>) {
     if joined {
         shown = merged(&shown);
     }
+    other_look(html, page.report);
     legend(html, page.report, &shown, joined);
     let code = if looks_indented(text) { " code" } else { "" };
     put!(html, "<div class=\"text{code}\" lang=\"\" dir=\"auto\">");
@@ -31,6 +33,18 @@ pub(super) fn section(html: &mut String, page: &Page<'_>) {
     }
     openings.finish(html);
     html.push_str("</div>\n</section>\n");
+}
+
+/// Says so when the figures are not those of the text as it stands here.
+fn other_look(html: &mut String, report: &Report) {
+    if let Some(test) = deciding(report).filter(|test| test.normalization != "none") {
+        put!(
+            html,
+            "<p>The deciding test read the text after these changes: {}. Colours, course and \
+             sentences are those of the text as given.</p>\n",
+            Escaped(&test.normalization)
+        );
+    }
 }
 
 fn legend(html: &mut String, report: &Report, shown: &[Stretch], joined: bool) {
@@ -74,7 +88,7 @@ pub(super) struct Words {
 
 impl Words {
     pub(super) fn of(report: &Report) -> Self {
-        if report.green.is_some() {
+        if report.gamma.is_some() {
             Self {
                 for_mark: "green",
                 against: "red",
@@ -141,6 +155,12 @@ fn tooltip(html: &mut String, details: &[TokenDetail], stretch: &Stretch) {
         }
         put!(html, "token {}, id {}: ", detail.index, detail.id);
         outcome(html, detail);
+        if let Some(entropy) = detail.entropy {
+            put!(html, "; entropy {entropy:.2} nats");
+        }
+        if let Some(weight) = detail.weight {
+            put!(html, ", weight {weight:.2}");
+        }
     }
     if tokens.len() > NAMED {
         put!(html, "&#10;and {}", counted((tokens.len() - NAMED) as u64, "more token"));
@@ -193,8 +213,10 @@ impl Openings {
                 .extend(sentences.iter().map(|one| (one.bytes[0], Event::Sentence(one.index + 1))));
         }
         for (index, span) in page.report.spans.iter().take(LIMITS.rows).enumerate() {
-            events.push((span.bytes[0], Event::RegionStart(index + 1)));
-            events.push((span.bytes[1], Event::RegionEnd));
+            if let Some([start, end]) = span.bytes {
+                events.push((start, Event::RegionStart(index + 1)));
+                events.push((end, Event::RegionEnd));
+            }
         }
         events.sort_unstable();
         Self { events: events.into_iter().peekable(), open: false }

@@ -7,6 +7,7 @@
 //! The page shows a verdict; it makes none.
 
 mod chart;
+mod entropy;
 mod html;
 mod index;
 mod marked_text;
@@ -75,15 +76,29 @@ pub fn render(page: &Page<'_>) -> Result<String> {
     );
     summary::verdict(&mut html, page.report);
     summary::warnings(&mut html, page.report);
-    summary::figures(&mut html, page.report);
-    chart::walk(&mut html, page.report);
-    tables::regions(&mut html, page);
-    marked_text::section(&mut html, page);
-    tables::sentences(&mut html, page);
-    tables::tests(&mut html, page.report);
-    settings::section(&mut html, page.report);
-    notes::section(&mut html, page.report);
-    tables::tokens(&mut html, page);
+    let report = page.report;
+    let sections = [
+        ("figures", "Figures", written(|html| summary::figures(html, report))),
+        ("course", "Course", written(|html| chart::walk(html, report))),
+        ("regions", "Where in the text", written(|html| tables::regions(html, page))),
+        ("text", "The text", written(|html| marked_text::section(html, page))),
+        ("sentences", "Sentences", written(|html| tables::sentences(html, page))),
+        ("tests", "Tests", written(|html| tables::tests(html, report))),
+        ("entropy", "How much could be marked", written(|html| entropy::section(html, report))),
+        ("settings", "Settings", written(|html| settings::section(html, report))),
+        ("notes", "How to read this", written(|html| notes::section(html, report))),
+        ("tokens", "Tokens", written(|html| tables::tokens(html, page))),
+    ];
+    html.push_str("<nav aria-label=\"Sections\">\n");
+    for (id, title, section) in &sections {
+        if !section.is_empty() {
+            put!(&mut html, "<a href=\"#{id}\">{title}</a>\n");
+        }
+    }
+    html.push_str("</nav>\n");
+    for (_, _, section) in &sections {
+        html.push_str(section);
+    }
     put!(
         &mut html,
         "</main>\n<footer>\n<p>Input SHA-256 <code>{}</code></p>\n<p>greenmark {}, report form \
@@ -94,6 +109,12 @@ pub fn render(page: &Page<'_>) -> Result<String> {
     );
     html.push_str(FOOT);
     Ok(html)
+}
+
+fn written(section: impl FnOnce(&mut String)) -> String {
+    let mut html = String::new();
+    section(&mut html);
+    html
 }
 
 const FOOT: &str = "</body>\n</html>\n";

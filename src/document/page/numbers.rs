@@ -21,7 +21,9 @@ pub(super) fn probability(log10: f64) -> String {
 /// How rare an event is, in words and as markup: `about 1 in 30 million`.
 pub(super) fn rarity(log10: f64) -> String {
     let times = 10f64.powf(-log10);
-    if log10 > -1.0 {
+    if log10 > -0.005 {
+        "nearly all".to_owned()
+    } else if log10 > -1.0 {
         format!("about {:.0} in 100", 10f64.powf(log10) * 100.0)
     } else if log10 > -6.0 {
         format!("about 1 in {}", grouped(two_digits(times)))

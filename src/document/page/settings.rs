@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::html::{Escaped, entry, put};
-use super::numbers::probability;
+use super::numbers::{counted, probability};
 use crate::detect::Report;
 use crate::profile::{PromptContext, Repeats};
 
@@ -18,7 +18,7 @@ pub(super) fn section(html: &mut String, report: &Report) {
         entry(html, "Green share (gamma)", gamma);
     }
     let context = profile.context();
-    entry(html, "Context", format_args!("{} previous tokens", context.width.get()));
+    entry(html, "Context", counted(context.width.get() as u64, "previous token"));
     let prompt = match context.prompt {
         PromptContext::Tail => "its end is the context of the first tokens",
         PromptContext::None => "gives no context",

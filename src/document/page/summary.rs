@@ -119,6 +119,13 @@ pub(super) fn figures(html: &mut String, report: &Report) {
         "were scored",
     );
     html.push_str("</dl>\n");
+    if let Some(test) = deciding(report).filter(|_| report.tests.len() > 1) {
+        put!(
+            html,
+            "<p class=\"aside\">The figures are those of the test that decides: {}.</p>\n",
+            Escaped(&test.name)
+        );
+    }
     let left_out: Vec<String> = report
         .skipped
         .by_reason()
@@ -137,6 +144,6 @@ fn card(html: &mut String, term: &str, value: &str, note: &str) {
 }
 
 /// The test whose figures stand at the top.
-fn deciding(report: &Report) -> Option<&TestReport> {
+pub(super) fn deciding(report: &Report) -> Option<&TestReport> {
     report.tests.iter().find(|test| test.decides(report))
 }

@@ -9,7 +9,7 @@ use crate::detect::{EvidenceSummary, Region, Report};
 /// The beginning of a stretch of the text, as one line of markup.
 fn excerpt(text: Option<&str>, bytes: [usize; 2]) -> String {
     /// Characters shown.
-    const LENGTH: usize = 60;
+    const LENGTH: usize = 44;
     let Some(stretch) = text.and_then(|text| text.get(bytes[0]..bytes[1])) else {
         return String::new();
     };
@@ -32,6 +32,19 @@ fn more(html: &mut String, all: usize, remedy: &str) {
     }
 }
 
+/// A range, or nothing for ids without a text.
+fn range(range: Option<[usize; 2]>) -> String {
+    range.map_or_else(String::new, |[start, end]| format!("{start}–{end}"))
+}
+
+/// What a region says of a look at a changed text.
+fn look(region: &Region) -> String {
+    match region.normalization.as_str() {
+        "none" => String::new(),
+        normalization => format!(" (after {})", Escaped(normalization)),
+    }
+}
+
 pub(super) fn regions(html: &mut String, page: &Page<'_>) {
     let report = page.report;
     if report.windows.is_empty() && report.spans.is_empty() {
@@ -41,25 +54,24 @@ pub(super) fn regions(html: &mut String, page: &Page<'_>) {
         "<section id=\"regions\" aria-labelledby=\"regions-title\">\n<h2 id=\"regions-title\">Where \
          in the text</h2>\n",
     );
-    let heads = ["", "Bytes", "Characters", "Scored", "z", "Corrected p", "Begins"];
+    let heads = ["", "Tokens", "Bytes", "Characters", "Scored", "z", "Corrected p", "Begins"];
     let mut rows = String::new();
     let mut row = |name: String, region: &Region| {
         put!(
             &mut rows,
-            "<tr><th scope=\"row\">{name}</th><td>{}–{}</td><td>{}–{}</td><td>{}</td><td>{}</td>\
-             <td>{}</td><td class=\"excerpt\">{}</td></tr>\n",
-            region.bytes[0],
-            region.bytes[1],
-            region.chars[0],
-            region.chars[1],
+            "<tr><th scope=\"row\">{name}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td>{}</td><td>{}</td><td class=\"excerpt\">{}</td></tr>\n",
+            range(Some(region.tokens)),
+            range(region.bytes),
+            range(region.chars),
             count(region.scored),
             effect(Some(region.z)),
             probability(region.corrected_log10_p),
-            excerpt(page.text, region.bytes)
+            region.bytes.map_or_else(String::new, |bytes| excerpt(page.text, bytes))
         );
     };
     for region in report.windows.iter().take(LIMITS.rows) {
-        row("best window".to_owned(), region);
+        row(format!("best window{}", look(region)), region);
     }
     for (index, region) in report.spans.iter().take(LIMITS.rows).enumerate() {
         let number = index + 1;
@@ -68,19 +80,16 @@ pub(super) fn regions(html: &mut String, page: &Page<'_>) {
         } else {
             format!("region {number}")
         };
-        row(name, region);
+        row(name + &look(region), region);
     }
     table(html, "The strongest stretches", &heads, &rows);
-    let found = match report.spans.len() {
-        0 => "No stretch is significant by itself.",
-        1 => "One stretch is significant by itself; it is framed in the text.",
-        _ => "Several stretches are significant by themselves; they are framed in the text.",
-    };
-    put!(
-        html,
-        "<p class=\"aside\">{found} The corrected p pays for every stretch that could have been \
-         chosen.</p>\n"
-    );
+    html.push_str(if report.spans.is_empty() {
+        "<p class=\"aside\">No stretch is significant by itself."
+    } else {
+        "<p class=\"aside\">Regions are significant by themselves and framed in the text. Their \
+         ends are estimates: a few tokens more or less belong to the mark."
+    });
+    html.push_str(" The corrected p pays for every stretch that could have been chosen.</p>\n");
     more(html, report.spans.len(), "<code>wm detect --windows --json</code> lists all");
     html.push_str("</section>\n");
 }
@@ -103,7 +112,7 @@ pub(super) fn sentences(html: &mut String, page: &Page<'_>) {
         );
     }
     html.push_str("</p>\n");
-    let statistic = if page.report.green.is_some() { "Green" } else { "Score" };
+    let statistic = if page.report.gamma.is_some() { "Green" } else { "Score" };
     let heads = ["", statistic, "Scored", "z", "p alone", "Corrected p", "Begins"];
     let numbered = page.text.is_some() && sentences.len() <= LIMITS.rows;
     let mut rows = String::new();
@@ -136,17 +145,7 @@ pub(super) fn tests(html: &mut String, report: &Report) {
         "<section id=\"tests\" aria-labelledby=\"tests-title\">\n<h2 id=\"tests-title\">Every test \
          that was made</h2>\n",
     );
-    let heads = [
-        "Test",
-        "Changes to the text",
-        "Statistic",
-        "Chance",
-        "Scored",
-        "Before repeats",
-        "z",
-        "p",
-        "Corrected p",
-    ];
+    let heads = ["Test", "Found", "By chance", "Scored", "With repeats", "z", "p", "Corrected p"];
     let mut rows = String::new();
     let mut decided = false;
     for test in &report.tests {
@@ -161,12 +160,11 @@ pub(super) fn tests(html: &mut String, report: &Report) {
         };
         put!(
             &mut rows,
-            "<tr{}><th scope=\"row\">{}{}</th><td>{}</td><td>{statistic}</td><td>{chance}</td>\
+            "<tr{}><th scope=\"row\">{}{}</th><td>{statistic}</td><td>{chance}</td>\
              <td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             if decides { " class=\"decides\"" } else { "" },
             Escaped(&test.name),
             if decides { " <small>(decides)</small>" } else { "" },
-            Escaped(&test.normalization),
             count(test.scored),
             count(test.raw),
             effect(test.z),
@@ -192,10 +190,14 @@ pub(super) fn tokens(html: &mut String, page: &Page<'_>) {
         count(details.len() as u64)
     );
     let words = Words::of(page.report);
-    let sums = page.report.green.is_none();
+    let sums = page.report.gamma.is_none();
+    let measured = page.report.entropy.is_some();
     let mut heads = vec!["Token", "Id", "Text", "Bytes", "Outcome"];
     if sums {
         heads.push("Score");
+    }
+    if measured {
+        heads.extend(["Entropy", "Probability", "Weight"]);
     }
     let mut rows = String::new();
     for detail in details {
@@ -217,6 +219,14 @@ pub(super) fn tokens(html: &mut String, page: &Page<'_>) {
             match detail.score {
                 Some(score) => put!(&mut rows, "<td>{score:.3}</td>"),
                 None => rows.push_str("<td></td>"),
+            }
+        }
+        if measured {
+            for value in [detail.entropy, detail.probability, detail.weight] {
+                match value {
+                    Some(value) => put!(&mut rows, "<td>{value:.3}</td>"),
+                    None => rows.push_str("<td></td>"),
+                }
             }
         }
         rows.push_str("</tr>\n");

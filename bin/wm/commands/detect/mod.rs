@@ -1,6 +1,7 @@
 //! `wm detect`: files, folders, standard input or token ids to reports and one exit code.
 
 mod batch;
+mod entropy;
 mod inputs;
 mod lines;
 mod q_values;
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::detect::{Alpha, DetectOptions, Sentences, TokenDetails};
+use greenmark::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 use greenmark::document::{Circumstances, Detector, identify, sha256_hex};
 use greenmark::text::Normalizer;
 
@@ -23,6 +24,7 @@ use crate::resolve::{
     KeySource, NamedKey, ids_from, read_input, read_text, resolve_key, resolve_profile,
     resolve_tokenizer,
 };
+use entropy::{Uncertainty, Used};
 use inputs::{Input, Work};
 use render::{Judged, Renderer};
 use sidecar::Beside;
@@ -39,6 +41,7 @@ struct Run<'a> {
     normalizers: Vec<Normalizer>,
     prompt: Option<String>,
     renderer: Renderer,
+    uncertainty: Option<Uncertainty>,
 }
 
 pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
@@ -46,6 +49,7 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let normalizers =
         args.normalize.iter().map(|name| Normalizer::parse(name)).collect::<Result<Vec<_>, _>>()?;
     inputs::standard_input_once(args)?;
+    let uncertainty = Uncertainty::resolve(args)?;
     let work = if args.ids.is_some() { None } else { Some(Work::of(args)?) };
     let prompt = args.prompt_file.as_deref().map(read_text).transpose()?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
@@ -54,7 +58,7 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
     let several = matches!(work, Some(Work::Many(_)));
     let renderer = Renderer::new(args, several)?;
-    let run = Run { args, detector, key, options, normalizers, prompt, renderer };
+    let run = Run { args, detector, key, options, normalizers, prompt, renderer, uncertainty };
     match (work, &args.ids) {
         (Some(Work::Many(inputs)), _) => batch::run(&run, inputs),
         (Some(Work::One(input)), _) => run.one(input),
@@ -86,18 +90,28 @@ impl Run<'_> {
         let (path, is_named) = (input.path().to_path_buf(), matches!(input, Input::File(_)));
         let bytes = input.read()?;
         let followed;
-        let (judge, generation, note) = match sidecar::look(self, &path, is_named, &bytes)? {
+        let beside = sidecar::look(self, &path, is_named, &bytes)?;
+        let (judge, used, note) = match &beside {
             Beside::Nothing => (&self.detector, None, None),
-            Beside::Stale(note) => (&self.detector, None, Some(note)),
-            Beside::Profile { profile, generation } => {
+            Beside::Stale(note) => (&self.detector, None, Some(note.clone())),
+            Beside::InUse { profile, sidecar, name } => {
+                let profile = profile.clone();
                 followed = self.detector.with_profile(profile, &self.key.key, self.options)?;
-                (&followed, Some(generation), None)
+                (&followed, Some(Used { name, sidecar }), None)
             }
+        };
+        // Bytes that are no text are refused below.
+        let entropy = match (&self.uncertainty, std::str::from_utf8(&bytes)) {
+            (Some(wanted), Ok(text)) => {
+                Some(wanted.find(judge, text, self.prompt.as_deref(), used)?)
+            }
+            _ => None,
         };
         let circumstances = Circumstances {
             prompt: self.prompt.as_deref(),
             normalizers: &self.normalizers,
-            generation,
+            generation: used.map(|used| used.sidecar.generation.clone()),
+            entropy,
         };
         let mut report = judge.bytes(&path, &bytes, &circumstances)?;
         report.warnings.extend(note);
@@ -116,6 +130,7 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
             (None, None) => default.alpha,
         },
         min_scored: args.min_scored.unwrap_or(default.min_scored),
+        windows: if args.windows { WindowSearch::On } else { WindowSearch::Off },
         details: if args.details || args.highlight || args.html.is_some() {
             TokenDetails::Include
         } else {

@@ -8,7 +8,6 @@ use greenmark::Error;
 use greenmark::detect::Warning;
 use greenmark::document::{Sidecar, identify, sha256_hex, sidecar_path};
 use greenmark::profile::Profile;
-use serde_json::Value;
 
 use super::Run;
 use crate::resolve::ExplicitMark;
@@ -19,8 +18,8 @@ pub(super) enum Beside {
     Nothing,
     /// A sidecar of another text.
     Stale(Warning),
-    /// A sidecar whose profile is the one to judge by.
-    Profile { profile: Profile, generation: Value },
+    /// A sidecar of this text, and the profile to judge by.
+    InUse { profile: Profile, sidecar: Box<Sidecar>, name: String },
 }
 
 /// Looks beside the file `path`, whose content is `bytes`, when it was named itself.
@@ -74,7 +73,7 @@ pub(super) fn look(run: &Run<'_>, path: &Path, is_named: bool, bytes: &[u8]) -> 
     }
     // The sidecar's profile judges; a flag that was given may not disagree with it, also where it
     // decides no detection.
-    let explicit = ExplicitMark::over(&run.args.mark, name, sidecar.profile)?;
+    let explicit = ExplicitMark::over(&run.args.mark, name.clone(), sidecar.profile.clone())?;
     let profile = explicit.profile(tokenizer, key)?;
-    Ok(Beside::Profile { profile, generation: sidecar.generation })
+    Ok(Beside::InUse { profile, sidecar: Box::new(sidecar), name })
 }

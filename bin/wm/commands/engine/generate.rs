@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
+use greenmark::detect::entropy::Detectability;
 use greenmark::document::{Sidecar, TokenEntropy, sidecar_path};
 use greenmark::engine::{Generation, Request, Session};
 use greenmark::profile::Profile;
@@ -54,6 +55,9 @@ struct SampleReport<'a> {
     mean_entropy_nats: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted_z: Option<f64>,
+    /// How well the text can be told, for a detector that knows no prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<Detectability>,
     prompt_seconds: f64,
     decode_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +121,8 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
         })
         .collect();
     let streaming = args.n == 1 && !args.json && args.out.is_none();
-    let mut session = Session::new(&loaded.model, &loaded.tokenizer);
+    let mut session = Session::new(&loaded.model, &loaded.tokenizer)
+        .with_chances(mark.as_ref().and_then(Mark::bias));
     let texts = session.run(requests, |_, text| -> Result<()> {
         if streaming { output::write(text) } else { Ok(()) }
     })?;
@@ -160,7 +165,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
 }
 
 /// Finds out before the work whether its result can be kept; changes nothing.
-fn can_be_written(path: &Path) -> Result<(), Error> {
+pub(super) fn can_be_written(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::io("write", path, source);
     let mut options = std::fs::OpenOptions::new();
     options.append(true);
@@ -197,7 +202,12 @@ pub(super) fn write_text(
     let entropies = text
         .steps
         .iter()
-        .map(|step| TokenEntropy { byte: step.offset, nats: step.entropy })
+        .map(|step| TokenEntropy {
+            byte: step.offset,
+            nats: step.entropy,
+            id: Some(step.token),
+            chances: step.chances,
+        })
         .collect();
     Sidecar::new(mark.profile.clone(), text.text.as_bytes(), generation, entropies).write(&beside)
 }
@@ -206,9 +216,15 @@ pub(super) fn write_text(
 pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
     let marked = match mark {
         None => "not marked".to_owned(),
-        Some(mark) => match mark.predicted_z(text) {
-            Some(z) => format!("marked, expected z {z:.1}"),
-            None => "marked".to_owned(),
+        Some(mark) => match (mark.expected(text), mark.predicted_z(text)) {
+            (Some(expected), Some(z)) => format!(
+                "marked, expected z {z:.1}, {} of {} tokens could carry it, chance to detect it {}",
+                expected.carrying,
+                expected.scored,
+                expected.best_power_in_words()
+            ),
+            (None, Some(z)) => format!("marked, expected z {z:.1}"),
+            (_, None) => "marked".to_owned(),
         },
     };
     let speed =
@@ -226,6 +242,7 @@ fn sample<'a>(index: usize, text: &'a Generation, mark: Option<&Mark>) -> Sample
         round_trip: text.round_trip,
         mean_entropy_nats: text.mean_entropy(),
         predicted_z: mark.and_then(|mark| mark.predicted_z(text)),
+        expected: mark.and_then(|mark| mark.expected(text)),
         prompt_seconds: text.timing.prompt.as_secs_f64(),
         decode_seconds: text.timing.decode.as_secs_f64(),
         tokens_per_second: text.timing.tokens_per_second(),

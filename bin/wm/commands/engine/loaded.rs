@@ -48,7 +48,35 @@ impl Loaded {
     pub(super) fn open(source: &ModelSource) -> Result<Self> {
         let started = Instant::now();
         let (model, path) = load_model(&source.weights)?;
-        let tokenizer = tokenizer(source, &path)?;
+        let tokenizer = Arc::new(tokenizer(source, &path)?);
+        Self::join(model, tokenizer, started)
+    }
+
+    /// The model that the flags name, to read the ids of `tokenizer`: its own has to be the same
+    /// when it can be read.
+    pub(super) fn with_tokenizer(
+        source: &WeightsSource,
+        tokenizer: Arc<Tokenizer>,
+    ) -> Result<Self> {
+        let started = Instant::now();
+        let (model, path) = load_model(source)?;
+        if let Ok(own) = Tokenizer::open(&path)
+            && own.fingerprint() != tokenizer.fingerprint()
+        {
+            return Err(Error::Mismatch {
+                field: "tokenizer fingerprint",
+                left_name: format!("the model {}", source.model),
+                left: own.fingerprint().to_owned(),
+                right_name: "this detection".to_owned(),
+                right: tokenizer.fingerprint().to_owned(),
+                remedy: "name the model that reads these tokens".to_owned(),
+            }
+            .into());
+        }
+        Self::join(model, tokenizer, started)
+    }
+
+    fn join(model: Model, tokenizer: Arc<Tokenizer>, started: Instant) -> Result<Self> {
         let (ids, width) = (tokenizer.vocab_size(), model.info().vocab_size);
         // A model may have padding rows behind the tokenizer's ids, never the other way round.
         if ids > width {
@@ -62,7 +90,7 @@ impl Loaded {
             }
             .into());
         }
-        Ok(Self { model, tokenizer: Arc::new(tokenizer), load_time: started.elapsed() })
+        Ok(Self { model, tokenizer, load_time: started.elapsed() })
     }
 
     /// The ids of a raw prompt; an empty one starts from the model's start token.

@@ -4,10 +4,16 @@ mod demo;
 mod eval;
 mod generate;
 mod loaded;
+mod measure;
 mod model;
 mod prepare;
 
 use anyhow::Result;
+
+pub(crate) use measure::{Known, Measurer};
+
+/// Whether this build has the engine.
+pub(crate) const IS_PRESENT: bool = true;
 
 use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs};
 use crate::exit::Exit;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use greenmark::detect::gather;
+use greenmark::detect::entropy::{Detectability, GreenListBias, detectability};
+use greenmark::detect::{Alpha, Outcome, gather};
 use greenmark::document::{self, identify};
 use greenmark::engine::{Generation, GenerationDefaults, never_marked};
 use greenmark::profile::{Profile, SchemeParameters};
@@ -55,6 +56,24 @@ impl Mark {
         };
         let evidence = gather(&*self.scheme, &self.never_marked, &[], &text.ids);
         text.predicted_z(&evidence, gamma.effective(), delta.get())
+    }
+
+    /// The bias, for schemes that have one.
+    pub(super) fn bias(&self) -> Option<GreenListBias> {
+        GreenListBias::of(self.profile.scheme())
+    }
+
+    /// How well the text can be told at the default alpha by a detector that knows no prompt, over
+    /// random keys; `None` where the chances were not measured, and for schemes without a
+    /// prediction.
+    pub(super) fn expected(&self, text: &Generation) -> Option<Detectability> {
+        let evidence = gather(&*self.scheme, &self.never_marked, &[], &text.ids);
+        let scored = evidence.outcomes.iter().zip(&text.steps);
+        let tokens: Vec<_> = scored
+            .filter(|(outcome, _)| matches!(outcome, Outcome::Scored(_)))
+            .map(|(_, step)| Some(step.uncertainty()))
+            .collect();
+        detectability(self.bias()?, &tokens, Alpha::default())
     }
 
     /// Whether the samples of one request begin alike: the mark replaces the draw's own noise.

@@ -80,7 +80,7 @@ impl Style {
 /// A legend, an empty line and the marked text.
 pub(super) fn text(style: Style, report: &Report, text: &str, details: &[TokenDetail]) -> String {
     let (green, red) =
-        if report.green.is_some() { ("green", "red") } else { ("high score", "low score") };
+        if report.gamma.is_some() { ("green", "red") } else { ("high score", "low score") };
     let mut out = String::from("\n  tokens of the text as given: ");
     style.put(&mut out, Mark::For, green);
     out.push(' ');

@@ -2,6 +2,7 @@
 
 mod highlight;
 mod pages;
+mod regions;
 mod sentences;
 mod text;
 

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use greenmark::detect::{Report, Verdict};
 
+use super::super::entropy;
+use super::regions;
+
 /// The whole report for a terminal.
 pub(super) fn text(name: Option<&Path>, report: &Report) -> String {
     let mut text = String::new();
@@ -64,10 +67,12 @@ fn detail_lines(report: &Report) -> Vec<String> {
     }
     if report.hypotheses > 1 {
         lines.push(format!(
-            "{} looks were taken; corrected log10 p {:.2}",
+            "{} tests are paid for; corrected log10 p {:.2}",
             report.hypotheses, report.corrected_log10_p
         ));
     }
+    lines.extend(regions::lines(report));
+    lines.extend(entropy::lines(report));
     lines.extend(report.warnings.iter().map(|warning| format!("note: {}", warning.text)));
     lines
 }

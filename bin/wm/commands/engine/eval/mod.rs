@@ -2,6 +2,7 @@
 //!
 //! Keys and draws come from a seed, so that every figure can be printed again bit for bit.
 
+mod curve;
 mod quick;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ const BATCH: usize = 20;
 pub(super) fn run(command: &EvalCommand) -> Result<Exit> {
     match command {
         EvalCommand::Quick(args) => quick::run(args),
+        EvalCommand::Curve(args) => curve::run(args),
     }
 }
 

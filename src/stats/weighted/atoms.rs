@@ -1,0 +1,133 @@
+//! The sum over outcomes themselves, where the tilted law has few enough: few trials, few
+//! different weights, or a value so near the largest sum that few trials can be missing.
+//!
+//! The trials are split in two halves. Outcomes of a half are listed with their tilted
+//! probabilities; what is too rare to matter is left out and accounted for. Each outcome of one
+//! half then meets those of the other that reach the value together with it.
+
+use super::TailBounds;
+use super::inversion::Tilted;
+use super::tilt::Sum;
+
+/// A half has at most this many outcomes.
+const MOST: usize = 1 << 18;
+
+/// Outcomes of a half below this tilted probability are left out.
+const RARE: f64 = 1e-15;
+
+/// Some trials together: sums and tilted probabilities.
+struct Outcomes {
+    outcomes: Vec<(f64, f64)>,
+    /// The tilted probability that was left out.
+    dropped: f64,
+}
+
+/// The tail to rounding, or `None` when there are too many outcomes.
+pub(super) fn bounds(sum: &Sum) -> Option<TailBounds> {
+    let tilted = Tilted::new(sum);
+    let theta = tilted.theta();
+    let mut groups = groups(sum, theta);
+    let entropy: f64 = groups.iter().map(Outcomes::entropy).sum();
+    if entropy > 2.0 * (MOST as f64).ln() + 8.0 {
+        return None;
+    }
+    // The widest first, each to the half that has fewer outcomes: the halves stay even.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.outcomes.len()));
+    let mut halves = [Outcomes::none(), Outcomes::none()];
+    for group in &groups {
+        let smaller = usize::from(halves[1].outcomes.len() < halves[0].outcomes.len());
+        halves[smaller].add(group)?;
+    }
+    let [left, mut right] = halves;
+    right.outcomes.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    // From each outcome up: the mean of e^(-theta (value - that outcome)).
+    let (mut above, mut mean) = (f64::INFINITY, 0.0);
+    for (value, probability) in &mut right.outcomes {
+        if mean > 0.0 {
+            mean *= (-theta * (above - *value)).exp();
+        }
+        mean += *probability;
+        (above, *probability) = (*value, mean);
+    }
+    let mut found = 0.0;
+    for &(value, probability) in &left.outcomes {
+        let reaching = right.outcomes.partition_point(|other| value + other.0 >= sum.reach());
+        if let Some(last) = reaching.checked_sub(1) {
+            let (other, mean) = right.outcomes[last];
+            found += probability * mean * (-theta * (value + other - sum.reach())).exp();
+        }
+    }
+    let outcomes = (left.outcomes.len() + right.outcomes.len() + sum.len()) as f64;
+    let rounding = f64::EPSILON * (16.0 * outcomes + 16.0 * theta * sum.total());
+    let lower = found * (1.0 - rounding);
+    let upper = found * (1.0 + rounding) + left.dropped + right.dropped;
+    let (lower, upper) = tilted.of_means(lower, upper);
+    Some(TailBounds::exact(lower, upper))
+}
+
+impl Outcomes {
+    fn none() -> Self {
+        Self { outcomes: vec![(0.0, 1.0)], dropped: 0.0 }
+    }
+
+    /// In nats: e to its power is about the number of outcomes that matter.
+    fn entropy(&self) -> f64 {
+        self.outcomes.iter().map(|(_, p)| if *p > 0.0 { -p * p.ln() } else { 0.0 }).sum()
+    }
+
+    /// Adds what a group of trials may add.
+    fn add(&mut self, group: &Self) -> Option<()> {
+        let mut next = Vec::new();
+        for &(value, probability) in &self.outcomes {
+            for &(more, share) in &group.outcomes {
+                let joint = probability * share;
+                if joint >= RARE {
+                    next.push((value + more, joint));
+                } else {
+                    self.dropped += joint;
+                }
+            }
+            if next.len() > MOST {
+                return None;
+            }
+        }
+        self.dropped += group.dropped;
+        self.outcomes = next;
+        Some(())
+    }
+}
+
+/// The trials of equal weight together: what they add, and its tilted probability.
+fn groups(sum: &Sum, theta: f64) -> Vec<Outcomes> {
+    let mut trials: Vec<(f64, f64)> =
+        sum.trials().iter().map(|trial| trial.weight).zip(sum.tilted_rates(theta)).collect();
+    trials.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    trials.chunk_by(|a, b| a.0 == b.0).map(group).collect()
+}
+
+/// The number of successes of some trials, times their weight: one convolution a trial.
+fn group(trials: &[(f64, f64)]) -> Outcomes {
+    let (mut counts, mut first, mut dropped) = (vec![1.0], 0, 0.0);
+    for &(_, rate) in trials {
+        let mut carried = 0.0;
+        for count in &mut counts {
+            let success = *count * rate;
+            *count = *count * (1.0 - rate) + carried;
+            carried = success;
+        }
+        counts.push(carried);
+        // What is rare stays rare: it is cut off at both ends.
+        let negligible = |count: &&f64| **count < 0.01 * RARE;
+        let low = counts.iter().take_while(negligible).count();
+        let high = counts.iter().rev().take_while(negligible).count();
+        dropped += (low + high) as f64 * 0.01 * RARE;
+        counts.truncate(counts.len() - high);
+        counts.drain(..low);
+        first += low;
+    }
+    let weight = trials[0].0;
+    let outcomes = (first..).zip(counts).map(|(count, p)| (count as f64 * weight, p)).collect();
+    // A rate that rounds to 1 has lost its failures.
+    dropped += trials.len() as f64 * f64::EPSILON;
+    Outcomes { outcomes, dropped }
+}

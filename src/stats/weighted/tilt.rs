@@ -1,0 +1,166 @@
+//! The sum of independent trials and its exponential tilts.
+//!
+//! Tilting multiplies the probability of every outcome s by e^(theta s) and divides by the moment
+//! generating function. A rare outcome becomes a common one, so that nothing underflows.
+
+use super::Trial;
+
+/// Trials that can go either way, and the value to reach. Weights are scaled by a power of two,
+/// which rounds nothing, so that the largest lies in 1..2.
+#[derive(Clone, Debug)]
+pub(super) struct Sum {
+    trials: Vec<Trial>,
+    /// The value to reach, lowered by the tolerance for ties.
+    reach: f64,
+    /// The sum of all weights.
+    total: f64,
+}
+
+impl Sum {
+    /// `None` when `x` is reached for certain.
+    pub(super) fn new(trials: &[Trial], x: f64) -> Option<Self> {
+        let mut open = Vec::with_capacity(trials.len());
+        let (mut certain, mut all) = (0.0, 0.0);
+        for &Trial { weight, rate } in trials {
+            if rate <= 0.0 || weight.is_nan() || weight <= 0.0 {
+                continue;
+            }
+            all += weight;
+            if rate < 1.0 {
+                open.push(Trial { weight, rate });
+            } else {
+                certain += weight;
+            }
+        }
+        let reach = x - certain - trials.len() as f64 * f64::EPSILON * all;
+        // NaN is reached too: it accuses nobody.
+        if reach.is_nan() || reach <= 0.0 {
+            return None;
+        }
+        let largest = open.iter().map(|trial| trial.weight).fold(0.0, f64::max);
+        // A power of two, kept in the range where its inverse is a normal number.
+        let scale = if largest > 0.0 {
+            (-largest.log2().floor()).clamp(-1000.0, 1000.0).exp2()
+        } else {
+            1.0
+        };
+        for trial in &mut open {
+            trial.weight *= scale;
+        }
+        // The order makes products of characteristic functions small soon.
+        let spread = |trial: &Trial| trial.weight * trial.weight * trial.rate * (1.0 - trial.rate);
+        open.sort_by(|a, b| spread(b).total_cmp(&spread(a)).then(b.weight.total_cmp(&a.weight)));
+        let total = accurate_sum(open.iter().map(|trial| trial.weight));
+        Some(Self { trials: open, reach: reach * scale, total })
+    }
+
+    /// The same trials with other weights and another value to reach.
+    pub(super) fn with_weights(&self, weights: &[f64], reach: f64) -> Self {
+        let trials: Vec<Trial> = self
+            .trials
+            .iter()
+            .zip(weights)
+            .map(|(trial, &weight)| Trial { weight, rate: trial.rate })
+            .collect();
+        Self { trials, reach, total: accurate_sum(weights.iter().copied()) }
+    }
+
+    pub(super) fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// The value to reach, ties allowed for.
+    pub(super) fn reach(&self) -> f64 {
+        self.reach
+    }
+
+    pub(super) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// Whether even all successes fall short.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        self.reach > self.total * (1.0 + 4.0 * f64::EPSILON)
+    }
+
+    /// The logarithm of the moment generating function, K(theta).
+    pub(super) fn cumulant(&self, theta: f64) -> f64 {
+        accurate_sum(self.trials.iter().map(|trial| {
+            let (tilt, rate) = (theta * trial.weight, trial.rate);
+            if tilt > 600.0 {
+                // ln(1 - r + r e^t) without the overflow of e^t.
+                tilt + (rate + (-tilt).exp()).ln()
+            } else if tilt > 0.0 || rate < 0.5 {
+                (rate * tilt.exp_m1()).ln_1p()
+            } else {
+                ((1.0 - rate) + rate * tilt.exp()).ln()
+            }
+        }))
+    }
+
+    /// The rates after tilting.
+    pub(super) fn tilted_rates(&self, theta: f64) -> impl Iterator<Item = f64> {
+        self.trials.iter().map(move |trial| tilted(trial, theta))
+    }
+
+    /// Mean and variance after tilting.
+    pub(super) fn tilted_moments(&self, theta: f64) -> (f64, f64) {
+        let (mut mean, mut variance) = (0.0, 0.0);
+        for trial in &self.trials {
+            let rate = tilted(trial, theta);
+            mean += trial.weight * rate;
+            variance += trial.weight * trial.weight * rate * (1.0 - rate);
+        }
+        (mean, variance)
+    }
+
+    /// A tilt whose mean is near the value to reach: any tilt above 0 gives valid bounds, this
+    /// one gives tight ones. It is at least one standard deviation's worth, and stops where the
+    /// expected number of failures falls below a half.
+    pub(super) fn saddle(&self) -> f64 {
+        let (_, variance) = self.tilted_moments(0.0);
+        let smallest = variance.sqrt().recip();
+        let enough = |theta: f64| {
+            let failures: f64 = self.tilted_rates(theta).map(|rate| 1.0 - rate).sum();
+            self.tilted_moments(theta).0 >= self.reach || failures < 0.5
+        };
+        if enough(smallest) {
+            return smallest;
+        }
+        let (mut low, mut high) = (smallest, 2.0 * smallest);
+        while !enough(high) && high < 1e300 {
+            low = high;
+            high *= 2.0;
+        }
+        while high - low > 1e-3 * high {
+            let middle = low.midpoint(high);
+            if enough(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        high
+    }
+}
+
+/// r e^t / (1 - r + r e^t) for t = theta times the weight.
+fn tilted(trial: &Trial, theta: f64) -> f64 {
+    let odds_against = (1.0 - trial.rate) / trial.rate;
+    1.0 / (1.0 + odds_against * (-theta * trial.weight).exp())
+}
+
+/// A sum whose rounding error does not grow with the number of terms (Neumaier 1974).
+pub(super) fn accurate_sum(terms: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0);
+    for term in terms {
+        let next = sum + term;
+        lost += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
+        sum = next;
+    }
+    sum + lost
+}
