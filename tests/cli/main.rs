@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod batch;
 #[cfg(feature = "engine")]
 mod curve;
 mod detect;
