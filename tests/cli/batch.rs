@@ -37,7 +37,28 @@ fn one_bad_line_is_its_own_record_and_the_rest_goes_on() {
     let bench = Bench::new();
     let file = bench.user.file("texts.jsonl", mixed());
     let run = bench.detect(&[&file, "--jsonl", "text"]);
-    insta::assert_snapshot!(block(&run), @r"");
+    insta::assert_snapshot!(block(&run), @r"
+    exit code: 2
+    ----- stdout -----
+    [home]/texts.jsonl:1: z 10.05  p 3.944e-31  log10 p -30.40  green 101 of 101  watermarked
+      a text written without key team (1c45091c382083eb) would be this surprising in at most 3.17e-5 of cases
+      not scored of 120 tokens: 1 without context, 18 repeated
+    [home]/texts.jsonl:3: z 0.00  p 5.505e-1  log10 p -0.26  green 31 of 62  not detected
+      no mark of key team (1c45091c382083eb) at alpha 3.17e-5; this does not say who or what wrote the text
+      not scored of 134 tokens: 1 without context, 71 repeated
+    [home]/texts.jsonl:10: z -2.83  p 1.000e0  log10 p 0.00  green 0 of 8  insufficient
+      8 scored tokens are too few to conclude anything (alpha 3.17e-5, --min-scored)
+      not scored of 9 tokens: 1 without context
+    ----- stderr -----
+    wm: [home]/texts.jsonl (byte 364): line 4: the field `text` is a number, not a text; each line is one JSON object with a text in the field `text`
+    wm: [home]/texts.jsonl (byte 385): line 5: not a JSON object; each line is one JSON object with a text in the field `text`
+    wm: [home]/texts.jsonl (byte 392): line 6: not a JSON object; each line is one JSON object with a text in the field `text`
+    wm: [home]/texts.jsonl (byte 401): line 7: there is no field `text`; each line is one JSON object with a text in the field `text`
+    wm: [home]/texts.jsonl (byte 411): line 8: the field `text` stands twice; each line is one JSON object with a text in the field `text`
+    wm: [home]/texts.jsonl (byte 454): line 9: unexpected end of hex escape; each line is one JSON object with a text in the field `text`
+    wm: [home]/texts.jsonl (byte 500): line 11: EOF while parsing a string; each line is one JSON object with a text in the field `text`
+    wm: 10 texts: 1 watermarked, 1 not detected, 1 insufficient, 7 errors; 263 tokens in [time]
+    ");
     let run = bench.detect(&[&file, "--jsonl", "text", "--json"]);
     assert!(!run.stdout.contains("secret") && !run.stderr.contains("secret"), "{}", run.block());
     let rows = rows(&run);
@@ -50,6 +71,8 @@ fn one_bad_line_is_its_own_record_and_the_rest_goes_on() {
         }
     }
     assert_eq!((&rows[0]["id"], &rows[1]["id"]), (&json!(7), &json!({"shelf": "b"})));
+    // A bad item has its id too when its line can be read.
+    assert_eq!((&rows[2]["id"], &rows[2]["line"]), (&json!(1), &json!(4)));
     assert_eq!(
         rows.last().unwrap()["summary"],
         json!({"texts": 10, "watermarked": 1, "not_detected": 1, "insufficient": 1, "errors": 7,
