@@ -91,7 +91,8 @@ fn the_output_is_the_same_for_any_number_of_threads() {
         // Lengths that finish out of order.
         let text = HUMAN.repeat(1 + (index as usize * 37 % 50));
         let text = if index % 7 == 3 { Bench::marked(60 + index as usize) } else { text };
-        lines += &format!("{}\n", json!({"id": index, "text": text}));
+        lines.push_str(&json!({"id": index, "text": text}).to_string());
+        lines.push('\n');
         bench.user.file(&format!("in/{index:03}.txt"), &text);
     }
     bench.user.file("in/012.txt", b"\xff");
