@@ -9,6 +9,7 @@
 )]
 
 mod calibrate;
+mod batch;
 #[cfg(feature = "engine")]
 mod curve;
 mod detect;
