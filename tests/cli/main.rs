@@ -8,8 +8,8 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
-mod calibrate;
 mod batch;
+mod calibrate;
 #[cfg(feature = "engine")]
 mod curve;
 mod detect;

@@ -12,8 +12,8 @@
 mod support;
 
 mod attack;
-mod calibration;
 mod calibrate;
+mod calibration;
 mod entropy;
 mod page;
 mod profile;
