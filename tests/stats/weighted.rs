@@ -37,9 +37,6 @@ const WEIGHTS: [(&str, Draw); 10] = [
     ("nearly equal", |r| 2.0 - 10f64.powf(-2.0 - 2.0 * r.next())),
 ];
 
-const RATES: [(&str, Draw); 3] =
-    [("half", |_| 0.5), ("quarter", |_| 0.25), ("mixed", |r| 0.02 + 0.9 * r.next())];
-
 fn trials(count: usize, weight: Draw, rate: Draw) -> Vec<Trial> {
     let mut random = Random(7);
     (0..count).map(|_| Trial { weight: weight(&mut random), rate: rate(&mut random) }).collect()
@@ -143,6 +140,11 @@ proptest! {
         assert_holds(&weighted_upper(&trials, x), enumerated(&trials, x));
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
     fn scale_and_order_do_not_matter(seed: u64, scale in -40i32..40) {
         let mut random = Random(seed);
@@ -177,27 +179,23 @@ fn assert_close_bounds(name: &str, trials: &[Trial], x: f64) -> bool {
 fn the_bounds_are_close_for_ten_thousand_trials_down_to_1e_30() {
     let mut promised = 0;
     for (name, weight) in WEIGHTS {
-        for (rates, rate) in [RATES[1], RATES[2]] {
-            let trials = trials(10_000, weight, rate);
-            for z in [3.1, 10.5] {
-                let name = format!("{name} {rates}");
-                promised += u32::from(assert_close_bounds(&name, &trials, value_at(&trials, z)));
-            }
+        let trials = trials(10_000, weight, |r| 0.02 + 0.9 * r.next());
+        for z in [3.1, 10.5] {
+            promised += u32::from(assert_close_bounds(name, &trials, value_at(&trials, z)));
         }
     }
-    assert!(promised >= 34, "{promised} of 40 are above 1e-30");
+    assert!(promised >= 17, "{promised} of 20 are above 1e-30");
 }
 
 #[test]
 fn the_bounds_are_close_for_any_number_of_trials_at_sums_that_occur() {
     for count in [25, 60, 200] {
         for (name, weight) in WEIGHTS {
-            for (rates, rate) in [RATES[0], RATES[2]] {
+            for rate in [(|_| 0.5) as Draw, |r| 0.02 + 0.9 * r.next()] {
                 let trials = trials(count, weight, rate);
                 let total: f64 = trials.iter().map(|trial| trial.weight).sum();
-                for value in [value_at(&trials, 2.0), value_at(&trials, 6.0), total] {
-                    let name = format!("{name} {rates}");
-                    assert_close_bounds(&name, &trials, attained(&trials, value));
+                for value in [value_at(&trials, 4.0), total] {
+                    assert_close_bounds(name, &trials, attained(&trials, value));
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::inversion::Tilted;
 use super::tilt::{Sum, TiltedRate};
 
 /// A half has at most this many outcomes.
-const MOST: usize = 1 << 18;
+const MOST: usize = 1 << 16;
 
 /// Outcomes of a half below a tilted probability are left out: the first of these that leaves few
 /// enough. What is left out may matter where the value lies in a wide gap between outcomes, so

@@ -6,9 +6,9 @@ use super::tilt::{Sum, accurate_sum};
 /// A sum with the same probability of reaching its value as `sum`, whose clusters stand closer
 /// together; `None` when the weights form no clusters.
 ///
-/// With weights d + e_i and E the sum of the e_i of the successes, clusters that do not overlap
-/// mean that a sum reaches x = d n + y exactly when there are more than n successes, or n and
-/// E >= y. That does not depend on d as long as the clusters stay apart.
+/// Let every weight be d and a small rest, and E the sum of the rests of the successes. Where
+/// clusters do not overlap, a sum reaches x = d n + y exactly when there are more than n successes,
+/// or n and E >= y. That does not depend on d as long as the clusters stay apart.
 pub(super) fn narrowed(sum: &Sum) -> Option<Sum> {
     let gap = sum.total() / sum.len() as f64;
     let parts = || sum.trials().iter().map(|trial| trial.weight - gap);
