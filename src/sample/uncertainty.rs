@@ -18,7 +18,7 @@ use crate::token::{TokenId, TokenSet};
 
 /// The part of the candidates before the mark that chances depend on.
 enum Snapshot {
-    Sampled(StepDistribution),
+    Sampled(Box<StepDistribution>),
     Greedy {
         spike_entropy: f64,
         /// Ids and logits that the mark may touch, less than delta below the best.
@@ -41,7 +41,7 @@ impl Snapshot {
             .map(|(&id, &mass)| (mass as f64 / total, !never_marked.contains(id)));
         let distribution = StepDistribution::new(bias, probabilities);
         match decoding {
-            Decoding::Sampled => Self::Sampled(distribution),
+            Decoding::Sampled => Self::Sampled(Box::new(distribution)),
             Decoding::Greedy => {
                 let within = |logit: f32| f64::from(normalizer.max - logit) < bias.delta;
                 Self::Greedy {

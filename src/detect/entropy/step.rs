@@ -123,11 +123,11 @@ impl StepDistribution {
     /// Chance that a marked step shows a green token.
     #[must_use]
     pub fn green_chance(&self) -> f64 {
-        let mut inverse = 0.0;
+        let mut complement = 0.0;
         self.each_node(&self.heavy, &self.light, |weight, t, product| {
-            inverse += weight * product * (-t).exp();
+            complement += weight * (1.0 - product) * (-t).exp();
         });
-        self.green_from(inverse)
+        self.green_from(complement)
     }
 
     /// The chances when the mark drew a token of this probability, one of the distribution's.
@@ -147,13 +147,13 @@ impl StepDistribution {
             }
             None => light.remove(probability),
         }
-        let [mut green, mut red, mut either] = [0.0; 3];
+        let [mut green, mut red, mut complement] = [0.0; 3];
         self.each_node(&others, &light, |weight, t, product| {
-            let red_part = weight * product * (-t).exp();
+            let weight = weight * (-t).exp();
             let own = (-t * gain * probability).exp();
-            red += red_part;
-            green += red_part * own;
-            either += red_part * (1.0 - gamma + gamma * own);
+            red += weight * product;
+            green += weight * product * own;
+            complement += weight * (1.0 - product * (1.0 - gamma + gamma * own));
         });
         green *= gain + 1.0;
         let token_green = if probability > 0.0 {
@@ -164,21 +164,21 @@ impl StepDistribution {
         Chances {
             spike_entropy: self.spike_entropy,
             probability,
-            step_green: self.green_from(either),
+            step_green: self.green_from(complement),
             token_green,
         }
     }
 
-    /// The chance of green from E[1 / Z] over all tokens: e^delta E[G / Z], where c G / Z is
-    /// 1 - 1/Z.
-    fn green_from(&self, inverse: f64) -> f64 {
+    /// The chance of green from 1 - E[1 / Z] over all tokens, which is c E[G / Z]: the chance is
+    /// e^delta E[G / Z].
+    fn green_from(&self, complement: f64) -> f64 {
         let gain = self.bias.gain();
         // Without a bias the quotient is 0 / 0; the green share of the markable mass is left.
         if gain < 1e-6 {
             let light: f64 = self.light.0.iter().map(|bin| bin.mass).sum();
             return self.bias.gamma * (self.heavy.iter().sum::<f64>() + light);
         }
-        ((gain + 1.0) / gain * (1.0 - inverse)).clamp(0.0, 1.0)
+        ((gain + 1.0) / gain * complement).clamp(0.0, 1.0)
     }
 
     /// Calls `visit` with the weight of each node, its t and the product over the tokens.
