@@ -27,9 +27,8 @@ impl Mark {
         let above = |score: f64| score > std::f64::consts::LN_2;
         match (detail.colour, detail.score) {
             ("green", _) => Self::For,
-            ("red", _) => Self::Against,
             ("scored", Some(score)) if above(score) => Self::For,
-            ("scored", Some(_)) => Self::Against,
+            ("red", _) | ("scored", Some(_)) => Self::Against,
             _ => Self::Unscored,
         }
     }

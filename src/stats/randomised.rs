@@ -30,6 +30,12 @@ impl Tails {
         Self { at_least: p, above: p }
     }
 
+    /// From both: the chance of at least the value, and of more.
+    #[must_use]
+    pub fn between(at_least: LogProbability, above: LogProbability) -> Self {
+        Self { at_least, above }
+    }
+
     /// Of the only value possible, such as the sum of no scores: it is certain and holds no
     /// evidence.
     #[must_use]

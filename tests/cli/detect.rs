@@ -18,7 +18,7 @@ impl Bench {
         Self { user, flags }
     }
 
-    fn args<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+    pub(crate) fn args<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
         let mut args = vec!["detect"];
         args.extend(more);
         args.extend(self.flags.iter().map(String::as_str));
@@ -59,7 +59,7 @@ impl Bench {
     }
 }
 
-const HUMAN: &str = "It was the best of times, it was the worst of times, it was the age of wisdom, \
+pub(crate) const HUMAN: &str = "It was the best of times, it was the worst of times, it was the age of wisdom, \
     it was the age of foolishness, it was the epoch of belief, it was the epoch of incredulity.";
 
 #[test]
@@ -114,7 +114,9 @@ fn several_inputs_have_one_exit_code() {
     assert_eq!(run.code, 10, "{}", run.block());
     let rows: Vec<Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let verdicts: Vec<_> = rows.iter().map(|row| row["report"]["verdict"].clone()).collect();
+    let verdicts: Vec<_> = rows[..3].iter().map(|row| row["report"]["verdict"].clone()).collect();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[3]["summary"]["texts"], 3);
     assert_eq!(verdicts, ["not_detected", "watermarked", "insufficient"]);
 }
 
@@ -298,7 +300,8 @@ fn the_form_of_the_output_depends_on_what_was_asked_for() {
     let bench = Bench::new();
     bench.user.file("one/a.txt", HUMAN);
     std::fs::create_dir(bench.user.path("empty")).unwrap();
-    let row: Value = serde_json::from_str(&bench.detect(&["one", "--json"]).stdout).unwrap();
+    let run = bench.detect(&["one", "--json"]);
+    let row: Value = serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(row["path"], "one/a.txt");
     assert_eq!(row["report"]["verdict"], "not_detected");
     // One bad folder keeps no other input from being judged.
@@ -322,7 +325,8 @@ fn file_names_that_are_no_text_and_links_are_judged() {
     let pipe = std::process::Command::new("mkfifo").arg(bench.user.path("in/pipe")).status();
     assert!(pipe.unwrap().success());
     let run = bench.detect(&["in", "--json"]);
-    assert_eq!((run.code, run.stdout.lines().count()), (0, 2), "{}", run.block());
+    // Two texts and the summary.
+    assert_eq!((run.code, run.stdout.lines().count()), (0, 3), "{}", run.block());
 }
 
 #[test]

@@ -8,10 +8,13 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod batch;
 mod calibrate;
 #[cfg(feature = "engine")]
 mod curve;
 mod detect;
+#[cfg(feature = "engine")]
+mod entropy;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
@@ -24,4 +27,5 @@ mod reading;
 mod sidecar;
 mod streams;
 mod support;
+mod tail;
 mod windows;

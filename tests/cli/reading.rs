@@ -37,7 +37,27 @@ fn sentences_and_marks_for_a_reader() {
     let file = bench.user.file("t.txt", TEXT);
     let run = bench.detect(&[&file, "--sentences", "--highlight"]);
     assert!(!run.stdout.contains(['\x1b', '\u{202e}']), "{:?}", run.stdout);
-    insta::assert_snapshot!(run.block(), @"");
+    insta::assert_snapshot!(run.block(), @r"
+    exit code: 0
+    ----- stdout -----
+    z 0.60  p 3.258e-1  log10 p -0.49  green 24 of 44  not detected
+      no mark of key team (1c45091c382083eb) at alpha 3.17e-5; this does not say who or what wrote the text
+      not scored of 68 tokens: 1 without context, 23 repeated
+      note: 1 invisible character inside the text; `--normalize zero-width` takes a second look without them
+      note: 1 control character; they are kept
+      3 sentences, 3 with scored tokens; p corrected for 3 (Bonferroni). A reading aid: it decides nothing.
+                      bytes   green of       z    log10 p  corrected  begins
+         1             0-19    10   18    0.47      -0.39       0.00  THE KEEPER WENT UP.
+         2            20-35     7   12    0.58      -0.41       0.00  HE LIT 3 LAMPS!
+         3            37-68     7   14    0.00      -0.22       0.00  THE KEEPER WENT UP.<U+001B>[31m <U+202E>END
+
+      tokens of the text as given: ⟦green⟧ red ⟨not scored⟩
+
+    ⟨T⟩⟦H⟧E ⟦KE⟧E⟦P⟧E⟦R ⟧W⟦EN⟧T⟦ U⟧P.⟦ ⟧H⟨E ⟩⟦LI⟧T⟨ ⟩3 ⟨L⟩⟦AMPS⟧!
+
+    T⟨HE KEEPER WENT UP.⟩<U+001B>[3⟦1m <U+202E>⟧E⟨N⟩D
+    ----- stderr -----
+    ");
 }
 
 #[test]
@@ -82,7 +102,7 @@ fn json_stays_as_asked_and_the_exit_code_is_the_verdict() {
     assert!(!page.contains(&KEY[..16]));
     let json = bench.detect(&[&file, "--json", "--sentences"]).json();
     let sentences = json["sentences"].as_array().unwrap();
-    assert_eq!(sentences.len(), 4);
+    assert_eq!(sentences.len(), 3);
     assert_eq!(sentences[1]["bytes"], serde_json::json!([20, 35]));
     assert!(json.get("token_details").is_none());
     // Every verdict's exit code is that of a plain run.

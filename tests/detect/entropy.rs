@@ -4,10 +4,10 @@
 use greenmark::detect::Alpha;
 use greenmark::detect::entropy::{
     Chances, GreedyStep, GreenListBias, Rule, StepDistribution, TokenUncertainty, WeightedTest,
-    detectability, likelihood_ratio_weight, power,
+    detectability, likelihood_ratio_weight, plain_power, power, tokens_needed,
 };
 use greenmark::prf::ChaCha8Stream;
-use greenmark::stats::{ln_binomial_upper, weighted_upper};
+use greenmark::stats::ln_binomial_upper;
 use proptest::prelude::*;
 
 const BIAS: GreenListBias = GreenListBias { gamma: 0.5, delta: 2.0 };
@@ -327,4 +327,134 @@ fn the_p_of_a_weighted_test_is_the_tail_of_its_sum() {
         let above = (0..8).filter(|&other| sum(other) > sum(list) + 1e-12).count() as f64 / 8.0;
         close(test.p_above(BIAS).ln().exp(), above, 0.02 * above + 1e-300);
     }
+}
+
+/// A uniform number on (0, 1).
+struct Uniform(ChaCha8Stream, u64);
+
+impl Uniform {
+    fn next(&mut self) -> f64 {
+        self.1 += 1;
+        (f64::from(self.0.word(self.1)) + 0.5) / 4_294_967_296.0
+    }
+}
+
+/// Draws a token from a step under a random list: its place and whether it is green.
+fn draw(bias: GreenListBias, p: &[f64], uniform: &mut Uniform) -> (usize, bool) {
+    let green: Vec<bool> = p.iter().map(|_| uniform.next() < bias.gamma).collect();
+    let weight = |j: usize| p[j] * if green[j] { bias.delta.exp() } else { 1.0 };
+    let total: f64 = (0..p.len()).map(weight).sum();
+    let mut rest = uniform.next() * total;
+    for (j, &is_green) in green.iter().enumerate() {
+        rest -= weight(j);
+        if rest <= 0.0 {
+            return (j, is_green);
+        }
+    }
+    (p.len() - 1, green[p.len() - 1])
+}
+
+const STEPS: [&[f64]; 4] =
+    [&[0.97, 0.02, 0.01], &[0.6, 0.2, 0.1, 0.1], &[0.2; 5], &[0.9, 0.05, 0.03, 0.02]];
+
+#[test]
+fn power_and_tokens_needed_agree_with_simulation_within_two_points() {
+    let mut uniform = Uniform(ChaCha8Stream::new(&[4; 32]), 0);
+    for (bias, length, alpha) in [
+        (BIAS, 60, 1e-2),
+        (BIAS, 200, 3.167e-5),
+        (GreenListBias { gamma: 0.25, delta: 2.0 }, 100, 1e-3),
+    ] {
+        let alpha = Alpha::new(alpha).unwrap();
+        let rate = STEPS.iter().map(|p| step(bias, p).green_chance()).sum::<f64>() / 4.0;
+        let expected = plain_power(bias.gamma, rate, length, alpha);
+        let runs = 4000;
+        let (mut found, mut z) = (0, 0.0);
+        for _ in 0..runs {
+            let green = (0..length)
+                .filter(|_| {
+                    let place = (uniform.next() * 4.0) as usize;
+                    draw(bias, STEPS[place], &mut uniform).1
+                })
+                .count() as u64;
+            found += u64::from(ln_binomial_upper(length, green, bias.gamma) <= alpha.log().ln());
+            let n = length as f64;
+            z += (green as f64 - n * bias.gamma) / (n * bias.gamma * (1.0 - bias.gamma)).sqrt();
+        }
+        let rate_found = found as f64 / f64::from(runs);
+        // Two points, and 99.9% of the simulation's own error.
+        let error = 3.3 * (0.25 / f64::from(runs)).sqrt();
+        close(rate_found, expected.power, 0.02 + error);
+        assert!((0.03..0.99).contains(&expected.power), "{}", expected.power);
+        close(z / f64::from(runs), expected.z, 0.1);
+
+        let needed = tokens_needed(bias.gamma, rate, 0.9, alpha).unwrap();
+        assert!(plain_power(bias.gamma, rate, needed, alpha).power >= 0.9);
+        assert!(plain_power(bias.gamma, rate, needed - 1, alpha).power < 0.9);
+    }
+    let alpha = Alpha::default();
+    assert_eq!(tokens_needed(0.5, 0.5, 0.9, alpha), None);
+    assert_eq!(plain_power(0.5, 0.9, 0, alpha).power, 0.0);
+    assert_eq!(plain_power(0.5, 1.0, 14, alpha).power, 0.0, "14 greens are not rare enough");
+    close(plain_power(0.5, 1.0, 15, alpha).power, 1.0, 1e-12);
+}
+
+#[test]
+fn the_likelihood_ratio_finds_what_it_promises_and_accuses_at_its_level() {
+    let mut uniform = Uniform(ChaCha8Stream::new(&[8; 32]), 0);
+    let alpha = Alpha::new(0.01).unwrap();
+    let (mut promised, mut found, mut accused, mut plain_found) = (0.0, 0, 0, 0);
+    let runs = 1500;
+    for _ in 0..runs {
+        let drawn: Vec<(usize, usize, bool)> = (0..48)
+            .map(|place| {
+                let place = place % 4;
+                let (x, green) = draw(BIAS, STEPS[place], &mut uniform);
+                (place, x, green)
+            })
+            .collect();
+        let tokens: Vec<_> =
+            drawn.iter().map(|&(place, x, _)| uncertain(1.0, STEPS[place], x)).collect();
+        let green: Vec<bool> = drawn.iter().map(|&(_, _, green)| green).collect();
+        let is_found = |test: &WeightedTest| u32::from(test.p <= alpha.log());
+        let test = |green: &[bool]| {
+            WeightedTest::new(Rule::LikelihoodRatio, BIAS, green, &tokens).unwrap()
+        };
+        found += is_found(&test(&green));
+        // The same text under a key that did not write it.
+        let coins: Vec<bool> = green.iter().map(|_| uniform.next() < 0.5).collect();
+        accused += is_found(&test(&coins));
+        let greens = green.iter().filter(|green| **green).count() as u64;
+        plain_found += u32::from(ln_binomial_upper(48, greens, 0.5) <= alpha.log().ln());
+        promised += detectability(BIAS, &tokens, alpha).unwrap().likelihood_ratio.power;
+    }
+    let share = |count: u32| f64::from(count) / f64::from(runs);
+    println!(
+        "found {:.3}, promised {:.3}, plain {:.3}, accused {:.4}",
+        share(found),
+        promised / f64::from(runs),
+        share(plain_found),
+        share(accused)
+    );
+    let error = 3.3 * (0.25 / f64::from(runs)).sqrt();
+    close(share(found), promised / f64::from(runs), 0.02 + error);
+    // 99.9% binomial quantile above 1% of 1,500.
+    assert!(accused <= 28, "{accused}");
+    assert!(share(found) > share(plain_found) + 0.05, "{found} {plain_found}");
+}
+
+#[test]
+fn power_by_hand() {
+    // Two tokens of weight 1, alpha .3: both green (chance 1/4 by chance) is the only rare event.
+    let alpha = Alpha::new(0.3).unwrap();
+    let found = power(0.5, &[(1.0, 0.8), (1.0, 0.6), (0.0, 0.9)], alpha);
+    close(found.power, 0.48, 1e-3);
+    close(found.z, 0.4 / 0.5_f64.sqrt(), 1e-12);
+    assert_eq!(power(0.5, &[], alpha).power, 0.0);
+
+    let tokens = [uncertain(1.0, STEPS[2], 0), uncertain(0.1, STEPS[0], 0), None];
+    let found = detectability(BIAS, &tokens, alpha).unwrap();
+    assert_eq!((found.scored, found.carrying), (3, 1));
+    assert!(found.sentence().starts_with("1 of 3 scored tokens could carry a mark"));
+    assert_eq!(detectability(BIAS, &[None], alpha), None);
 }

@@ -13,6 +13,7 @@ mod support;
 
 mod attack;
 mod calibrate;
+mod calibration;
 mod entropy;
 mod page;
 mod profile;

@@ -1,11 +1,15 @@
 //! The page of a report: whole, escaped, readable; and what it is made of.
 
-use greenmark::detect::{DetectOptions, Report, Sentences, TokenDetails, Verdict, Warning};
+use greenmark::detect::entropy::{Chances, EntropyInput, EntropySource, TokenUncertainty};
+use greenmark::detect::{
+    Correction, DetectOptions, Region, Report, Sentences, TokenDetails, Verdict, Warning,
+};
 use greenmark::document::Circumstances;
 use greenmark::document::marked::{Mark, merged, stretches};
 use greenmark::document::page::{INDEX_FOOT, Page, index_head, index_row, render};
 use greenmark::document::visible::{Part, label, one_line, parts};
 use greenmark::profile::SchemeParameters;
+use greenmark::stats::LogProbability;
 use greenmark::text::Normalizer;
 use proptest::prelude::*;
 
@@ -186,7 +190,7 @@ fn rare_is_said_in_words() {
     report.verdict = Verdict::NotDetected;
     for (log10_p, words) in [
         (0.0, "appears in nearly all"),
-        (-0.301_03, "about 50 in 100"),
+        (-0.3, "about 50 in 100"),
         (-1.5, "about 1 in 32"),
         (-4.499, "about 1 in 32,000"),
         (-7.52, "about 1 in 33 million"),
@@ -197,6 +201,63 @@ fn rare_is_said_in_words() {
         report.corrected_log10_p = log10_p;
         let html = render(&Page { report: &report, text: Some(text), name: "t" }).unwrap();
         assert!(html.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn regions_are_labelled_in_the_text_and_framed_in_the_course() {
+    let text = "The keeper climbed the tower. He lit the lamp. Then he slept until noon.";
+    let mut report = judged(SchemeParameters::default(), text);
+    let details = report.token_details.clone().unwrap();
+    let (from, to) = (details[5].bytes.unwrap()[0], details[20].bytes.unwrap()[0]);
+    let region = |tokens: [usize; 2], bytes: [usize; 2]| Region {
+        normalization: "none".into(),
+        tokens,
+        bytes: Some(bytes),
+        chars: Some(bytes),
+        scored: 15,
+        green: Some(15),
+        z: 3.87,
+        p_value: LogProbability::from_ln(-10.4).p_value(),
+        p_status: None,
+        log10_p: -4.515,
+        corrected_log10_p: -1.5,
+        windows: 100,
+        hypotheses: 200,
+        correction: Correction::UnionBound,
+    };
+    report.spans = vec![region([5, 20], [from, to]), region([20, 25], [to, text.len()])];
+    report.windows = vec![report.spans[0].clone()];
+    let html = render(&Page { report: &report, text: Some(text), name: "t" }).unwrap();
+    balanced(&html);
+    for said in ["region 1 starts", "region 1 ends", "region 2 starts", "region 2 ends", "5–20"] {
+        assert_eq!(html.matches(said).count(), if said == "5–20" { 2 } else { 1 }, "{said}");
+    }
+    let (first, second) =
+        (html.find("region 1 ends").unwrap(), html.find("region 2 starts").unwrap());
+    assert!(html.find("region 1 starts").unwrap() < first && first < second);
+    assert_eq!(html.matches("<rect class=\"span\"").count(), 2);
+}
+
+#[test]
+fn uncertainty_is_shown_where_it_was_measured() {
+    let text = "The keeper climbed the tower. He lit the lamp. Then he slept until noon.";
+    let detector = detector(SchemeParameters::default(), options());
+    let chances =
+        Chances { spike_entropy: 0.7, probability: 0.25, step_green: 0.6, token_green: 0.7 };
+    let known = TokenUncertainty { entropy: 1.234, chances: Some(chances) };
+    let tokens = vec![Some(known); detector.pieces(text).unwrap().len()];
+    let source = EntropySource::Model("<model>".into());
+    let circumstances = Circumstances {
+        entropy: Some(EntropyInput { source, sampling: None, tokens }),
+        ..Circumstances::default()
+    };
+    let report = detector.text(text, &circumstances).unwrap();
+    let html = render(&Page { report: &report, text: Some(text), name: "t" }).unwrap();
+    balanced(&html);
+    let sentence = &report.entropy.as_ref().unwrap().sentence;
+    for said in [sentence, "&lt;model&gt;", "likelihood ratio", "; entropy 1.23 nats, weight "] {
+        assert!(html.contains(said), "{said}");
     }
 }
 

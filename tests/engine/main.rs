@@ -7,6 +7,7 @@ mod support;
 mod bits;
 mod checkpoints;
 mod fixtures;
+mod forcing;
 mod linear;
 mod marked_text;
 #[cfg(feature = "oracle")]

@@ -327,3 +327,23 @@ fn streamed_text_adds_up_and_stop_strings_cut_ids_and_offsets() {
     assert!(cut.drawn >= cut.ids.len());
     assert_eq!(cut.ids.len(), cut.steps.len());
 }
+
+#[test]
+fn the_raw_log_probability_of_a_step_knows_no_mark() {
+    let bench = Bench::new("llama");
+    let plain = bench.alone(bench.request("the rain", SamplingOptions::default()));
+    // At temperature 1 without truncation a token is drawn from the model's own distribution.
+    assert!(plain.steps.len() > 1);
+    assert!(plain.steps.iter().all(|step| step.raw_logprob == step.logprob));
+    let (marker, scheme) = marker(3.0, 1, PromptContext::Tail);
+    let mut request = bench.request("the rain", SamplingOptions::default());
+    let last = request.prompt[request.prompt.len() - 1];
+    request.marker = Some(marker);
+    let marked = bench.alone(request);
+    // A green token was drawn with e^3 / Z times its own probability, Z = 1 - m + e^3 m.
+    let step = marked.steps[0];
+    let mass = step.green_mass.unwrap();
+    let bias = if scheme.is_green(&[last], step.token) { 3.0 } else { 0.0 };
+    let expected = bias - (1.0 - mass + 3f64.exp() * mass).ln();
+    assert!((f64::from(step.logprob - step.raw_logprob) - expected).abs() < 1e-4, "{step:?}");
+}

@@ -7,6 +7,7 @@ mod support;
 mod chat;
 mod fixtures;
 mod gguf;
+mod hygiene;
 mod ids;
 mod load;
 mod long;

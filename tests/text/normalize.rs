@@ -178,7 +178,11 @@ fn invisible_characters_without_a_duty_are_deleted() {
         assert_eq!(without_zero_width(&text), "marked and новый", "{invisible:?}");
         assert_eq!(survey(&text).zero_width, 2, "{invisible:?}");
     }
-    // Joiners where nothing joins.
+    // Invisible characters inside an emoji.
+    assert_eq!(without_zero_width("👩\u{200d}\u{200b}👩"), "👩\u{200d}👩");
+    // Joiners where nothing joins, few or many.
+    let many = format!("👩{}x", "\u{200d}".repeat(300_000));
+    assert_eq!(without_zero_width(&many), "👩x");
     assert_eq!(without_zero_width("a\u{200d}👩 b👩\u{200d} c"), "a👩 b👩 c");
     assert_eq!(without_zero_width("\u{200b}\u{200b}x\u{200b}"), "x");
 }

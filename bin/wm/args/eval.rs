@@ -22,6 +22,8 @@ pub(crate) enum EvalCommand {
     /// from the same prompts, and detects each whole, cut short and damaged. The default run takes
     /// about 15 minutes on two cores.
     Curve(EvalCurveArgs),
+    /// The plain test beside those that weigh tokens by entropy, on prose and on Python
+    Entropy(EvalEntropyArgs),
 }
 
 #[derive(Debug, Args)]
@@ -66,6 +68,33 @@ pub(crate) struct EvalCurveArgs {
     /// Draw the figures into FILE (SVG)
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: ModelSource,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalEntropyArgs {
+    /// Marked texts of each kind, and as many without a mark
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) texts: usize,
+    /// Tokens of each text
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) tokens: usize,
+    /// Keys that each unmarked text is tested under
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) keys: u64,
+    /// Green share of the vocabulary
+    #[arg(long, default_value_t = 0.5, allow_negative_numbers = true)]
+    pub(crate) gamma: f64,
+    /// Bias of green tokens in logits
+    #[arg(long, default_value_t = 2.0, allow_negative_numbers = true)]
+    pub(crate) delta: f64,
+    /// Seed of the keys and the draws
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) source: ModelSource,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::generate::WeightsSource;
-use super::{KeyArgs, MarkArgs, SamplingArgs, TokenizerArgs};
+use super::{KeyArgs, MarkArgs, SamplingArgs, TailArgs, TokenizerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -21,6 +21,8 @@ pub(crate) enum InspectCommand {
     Chain(Box<ChainArgs>),
     /// What a model says at each position
     Model(ModelArgs),
+    /// How likely a count or a sum this large is under chance: the tails behind every p
+    Tail(TailArgs),
     /// The tokens of a text, with offsets and colour
     Tokens(TokensArgs),
 }

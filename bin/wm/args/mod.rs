@@ -6,7 +6,9 @@ mod eval;
 mod generate;
 mod inspect;
 mod mark;
+mod power;
 mod sampling;
+mod tail;
 
 use std::path::PathBuf;
 
@@ -16,7 +18,7 @@ pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use detect::{ColorChoice, DetectArgs};
 pub(crate) use eval::{EvalArgs, EvalCommand};
 #[cfg(feature = "engine")]
-pub(crate) use eval::{EvalCurveArgs, EvalQuickArgs};
+pub(crate) use eval::{EvalCurveArgs, EvalEntropyArgs, EvalQuickArgs};
 pub(crate) use generate::{DemoArgs, GenerateArgs};
 #[cfg(feature = "engine")]
 pub(crate) use generate::{ModelSource, WeightsSource};
@@ -24,7 +26,9 @@ pub(crate) use inspect::{
     ChainArgs, GreenListArgs, InspectArgs, InspectCommand, ModelArgs, TokensArgs,
 };
 pub(crate) use mark::{KeyArgs, MarkArgs, PromptContextName, RepeatsName, SchemeName};
+pub(crate) use power::PowerArgs;
 pub(crate) use sampling::SamplingArgs;
+pub(crate) use tail::{BinomialArgs, GammaArgs, NormalArgs, TailArgs, TailCommand, WeightedArgs};
 
 /// Embeds a watermark in text while a language model samples it, and detects it later without the
 /// model.
@@ -51,6 +55,8 @@ pub(crate) enum Command {
     /// Prints how true the p of the test is on them (a fresh key for every passage) and how often
     /// they fire under the deployed key. docs/calibration.md says how to read it.
     Calibrate(Box<CalibrateArgs>),
+    /// Say how many tokens a mark needs to be found, or how well so many can be told
+    Power(Box<PowerArgs>),
     /// Make a key file (never overwrites)
     Keygen(KeygenArgs),
     /// Show or check a profile

@@ -9,7 +9,7 @@ use greenmark::sample::Effective;
 use greenmark::text::Tokenizer;
 use greenmark::token::TokenId;
 
-use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs};
+use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs, PowerArgs};
 use crate::exit::Exit;
 
 /// Whether this build has the engine.
@@ -65,4 +65,12 @@ impl Measurer {
     ) -> Result<Vec<Option<TokenUncertainty>>> {
         match *self {}
     }
+}
+
+pub(crate) fn measure_steps(
+    _args: &PowerArgs,
+    _prompt: &str,
+    _bias: GreenListBias,
+) -> Result<Vec<TokenUncertainty>> {
+    absent()
 }

@@ -5,6 +5,7 @@ mod detect;
 mod inspect;
 mod keygen;
 mod models;
+mod power;
 mod profile;
 
 #[cfg(feature = "engine")]
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Detect(args) => detect::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Keygen(args) => keygen::run(&args),
+        Command::Power(args) => power::run(&args),
         Command::Profile(args) => profile::run(args.command),
         Command::Models(args) => models::run(args),
         Command::Inspect(args) => inspect::run(args.command),

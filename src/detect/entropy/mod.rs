@@ -11,12 +11,14 @@
 //! It knows no model: where distributions come from is the engine's or a sidecar's matter.
 
 mod detectability;
+mod plan;
 mod report;
 mod rules;
 mod step;
 mod weighted;
 
 pub use detectability::{Detectability, Power, detectability, power};
+pub use plan::{mean_green_chance, plain_power, tokens_needed};
 pub use report::{EntropyInput, EntropyReport, EntropySource, EntropyTest, SamplingReport};
 pub use rules::{CARRIES_FROM, Rule, SWEET_THRESHOLD, carries};
 pub use step::{GreedyStep, StepDistribution};

@@ -93,7 +93,7 @@ pub(super) fn walk(html: &mut String, report: &Report) {
         "</svg>\n<figcaption>Running {what} above what chance gives, over the scored tokens of the \
          text as given. A mark makes the line climb; without one it wanders around 0 and ends \
          inside the grey band in about 95 of 100 texts.{}</figcaption>\n</figure>\n</section>\n",
-        if report.spans.is_empty() { "" } else { " Frames are the marked regions." }
+        if report.spans.is_empty() { "" } else { " The framed stretches are the marked regions." }
     );
 }
 

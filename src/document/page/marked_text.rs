@@ -201,7 +201,7 @@ enum Event {
 /// The numbers of the sentences and the bounds of the significant regions, in order.
 struct Openings {
     events: std::iter::Peekable<std::vec::IntoIter<(usize, Event)>>,
-    open: bool,
+    open: Option<usize>,
 }
 
 impl Openings {
@@ -219,7 +219,7 @@ impl Openings {
             }
         }
         events.sort_unstable();
-        Self { events: events.into_iter().peekable(), open: false }
+        Self { events: events.into_iter().peekable(), open: None }
     }
 
     /// What belongs before `stretch`. A sentence that starts inside a stretch, after the space of
@@ -239,8 +239,12 @@ impl Openings {
                 ),
                 Event::RegionStart(number) => {
                     self.finish(html);
-                    put!(html, "<span class=\"region\" id=\"region{number}\">");
-                    self.open = true;
+                    put!(
+                        html,
+                        "<span class=\"edge\" id=\"region{number}\">region {number} starts</span>\
+                         <span class=\"region\">"
+                    );
+                    self.open = Some(number);
                 }
                 Event::RegionEnd => self.finish(html),
             }
@@ -249,8 +253,8 @@ impl Openings {
 
     /// Closes an open region.
     fn finish(&mut self, html: &mut String) {
-        if std::mem::take(&mut self.open) {
-            html.push_str("</span>");
+        if let Some(number) = self.open.take() {
+            put!(html, "</span><span class=\"edge\">region {number} ends</span>");
         }
     }
 }

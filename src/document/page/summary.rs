@@ -115,8 +115,8 @@ pub(super) fn figures(html: &mut String, report: &Report) {
     card(
         html,
         "Tokens",
-        &format!("{} of {}", count(report.scored), count(report.tokens)),
-        "were scored",
+        &count(report.tokens),
+        &format!("of which {} count in the deciding test", count(report.scored)),
     );
     html.push_str("</dl>\n");
     if let Some(test) = deciding(report).filter(|_| report.tests.len() > 1) {

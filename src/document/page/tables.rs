@@ -86,8 +86,8 @@ pub(super) fn regions(html: &mut String, page: &Page<'_>) {
     html.push_str(if report.spans.is_empty() {
         "<p class=\"aside\">No stretch is significant by itself."
     } else {
-        "<p class=\"aside\">Regions are significant by themselves and framed in the text. Their \
-         ends are estimates: a few tokens more or less belong to the mark."
+        "<p class=\"aside\">Regions are significant by themselves and labelled in the text. Their \
+         ends are where the evidence fits best; the mark may start and end elsewhere nearby."
     });
     html.push_str(" The corrected p pays for every stretch that could have been chosen.</p>\n");
     more(html, report.spans.len(), "<code>wm detect --windows --json</code> lists all");

@@ -175,7 +175,7 @@ impl<'a> Tilted<'a> {
         let period = points * spacing;
         let trials = sum.trials().iter().zip(sum.tilted_rates(self.theta));
         let spectrum = Spectrum {
-            trials: trials.map(|(trial, rate)| (trial.weight / period, rate)).collect(),
+            trials: trials.map(|(trial, rate)| (trial.weight / period, rate.success)).collect(),
             centre: sum.reach() / period,
         };
         let (mut majorant, mut gap, mut sizes) = (0.0, 0.0, 0.0);

@@ -17,6 +17,7 @@
 
 mod atoms;
 mod chernoff;
+mod clusters;
 mod extremal;
 mod inversion;
 mod spectrum;
@@ -117,7 +118,8 @@ pub fn weighted_upper(trials: &[Trial], x: f64) -> TailBounds {
         return bounds;
     }
     let chernoff = chernoff::bounds(&sum);
-    match inversion::bounds(&sum, &mut budget) {
+    let narrowed = clusters::narrowed(&sum);
+    match inversion::bounds(narrowed.as_ref().unwrap_or(&sum), &mut budget) {
         Some(bounds) if bounds.upper <= chernoff.upper => TailBounds {
             lower: if bounds.lower > chernoff.lower { bounds.lower } else { chernoff.lower },
             ..bounds

@@ -27,7 +27,7 @@ pub(super) struct Budget(u64);
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(12_000_000)
+        Self(8_000_000)
     }
 }
 

@@ -103,29 +103,31 @@ impl Sum {
     }
 
     /// The rates after tilting.
-    pub(super) fn tilted_rates(&self, theta: f64) -> impl Iterator<Item = f64> {
-        self.trials.iter().map(move |trial| tilted(trial, theta))
+    pub(super) fn tilted_rates(&self, theta: f64) -> impl Iterator<Item = TiltedRate> {
+        self.trials.iter().map(move |trial| TiltedRate::new(trial, theta))
     }
 
     /// Mean and variance after tilting.
     pub(super) fn tilted_moments(&self, theta: f64) -> (f64, f64) {
         let (mut mean, mut variance) = (0.0, 0.0);
-        for trial in &self.trials {
-            let rate = tilted(trial, theta);
-            mean += trial.weight * rate;
-            variance += trial.weight * trial.weight * rate * (1.0 - rate);
+        for (trial, rate) in self.trials.iter().zip(self.tilted_rates(theta)) {
+            mean += trial.weight * rate.success;
+            variance += trial.weight * trial.weight * rate.success * rate.failure;
         }
         (mean, variance)
     }
 
     /// A tilt whose mean is near the value to reach: any tilt above 0 gives valid bounds, this
-    /// one gives tight ones. It is at least one standard deviation's worth, and stops where the
-    /// expected number of failures falls below a half.
+    /// one gives tight ones. It costs at least half a nat, as that by one standard deviation of a
+    /// normal law does, and stops where the expected number of failures falls below a half.
     pub(super) fn saddle(&self) -> f64 {
-        let (_, variance) = self.tilted_moments(0.0);
-        let smallest = variance.sqrt().recip();
+        let (mean, variance) = self.tilted_moments(0.0);
+        let mut smallest = variance.sqrt().recip();
+        while self.cumulant(smallest) - smallest * mean > 0.6 {
+            smallest *= 0.5;
+        }
         let enough = |theta: f64| {
-            let failures: f64 = self.tilted_rates(theta).map(|rate| 1.0 - rate).sum();
+            let failures: f64 = self.tilted_rates(theta).map(|rate| rate.failure).sum();
             self.tilted_moments(theta).0 >= self.reach || failures < 0.5
         };
         if enough(smallest) {
@@ -148,10 +150,19 @@ impl Sum {
     }
 }
 
-/// r e^t / (1 - r + r e^t) for t = theta times the weight.
-fn tilted(trial: &Trial, theta: f64) -> f64 {
-    let odds_against = (1.0 - trial.rate) / trial.rate;
-    1.0 / (1.0 + odds_against * (-theta * trial.weight).exp())
+/// A tilted rate and its complement, each with its own digits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TiltedRate {
+    pub(super) success: f64,
+    pub(super) failure: f64,
+}
+
+impl TiltedRate {
+    /// r e^t / (1 - r + r e^t) for t = theta times the weight.
+    fn new(trial: &Trial, theta: f64) -> Self {
+        let odds_against = (1.0 - trial.rate) / trial.rate * (-theta * trial.weight).exp();
+        Self { success: 1.0 / (1.0 + odds_against), failure: odds_against / (1.0 + odds_against) }
+    }
 }
 
 /// A sum whose rounding error does not grow with the number of terms (Neumaier 1974).

@@ -144,27 +144,31 @@ fn belongs_inside(character: char) -> bool {
 
 /// The scripts of the text, the one to which most letters belong first.
 fn weigh(text: &str, words: &[Word]) -> Vec<Script> {
+    /// Scripts, by their own letters, toward which words are tried: bounds the time of a text that
+    /// holds a word of every script.
+    const TRIED: usize = 4;
     let mut weights: Vec<(Script, usize)> = Vec::new();
-    for (script, _) in words.iter().flat_map(|word| &word.scripts) {
-        if !weights.iter().any(|(known, _)| known == script) {
-            weights.push((*script, 0));
-        }
-    }
-    // Of a text in one script there is nothing to compare.
-    if weights.len() > 1 {
-        for word in words {
-            for (script, weight) in &mut weights {
-                let own = word.scripts.iter().find(|(known, _)| known == script);
-                *weight += if is_whole(&text[word.range.clone()], *script) {
-                    word.letters()
-                } else {
-                    own.map_or(0, |(_, letters)| *letters)
-                };
-            }
+    for &(script, letters) in words.iter().flat_map(|word| &word.scripts) {
+        match weights.iter_mut().find(|(known, _)| *known == script) {
+            Some((_, weight)) => *weight += letters,
+            None => weights.push((script, letters)),
         }
     }
     // Stable: of equals the one that appears first.
     weights.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+    // Of a text in one script there is nothing to compare.
+    if weights.len() > 1 {
+        for (script, weight) in weights.iter_mut().take(TRIED) {
+            for word in words {
+                let own = word.scripts.iter().find(|(known, _)| known == script);
+                let others = word.letters() - own.map_or(0, |(_, letters)| *letters);
+                if others > 0 && is_whole(&text[word.range.clone()], *script) {
+                    *weight += others;
+                }
+            }
+        }
+        weights.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+    }
     weights.into_iter().map(|(script, _)| script).collect()
 }
 

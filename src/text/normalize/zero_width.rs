@@ -11,6 +11,10 @@ use unicode_script::{Script, UnicodeScript};
 use super::Edit;
 use super::selectors::{SHORTEST_RUN, is_selector, run_length};
 
+/// How far behind a joiner the emoji may stand that it joins, with other invisible characters
+/// between: bounds the time of a long run of joiners.
+const JOINER_REACH: usize = 8;
+
 /// The characters without width that nothing needs where they stand.
 pub(super) fn edits(text: &str, edit: Edit<'_>) {
     if text.is_ascii() {
@@ -80,7 +84,8 @@ impl Before {
     fn needs(&self, character: char, rest: &str, right_to_left: bool) -> bool {
         match character {
             '\u{200d}' if self.visible.is_some_and(is_pictograph) => {
-                rest.chars().find(|&next| !is_invisible(next)).is_some_and(is_pictograph)
+                let mut ahead = rest.chars().take(JOINER_REACH);
+                ahead.find(|&next| !is_invisible(next)).is_some_and(is_pictograph)
             }
             '\u{200b}'..='\u{200d}' | '\u{180e}' | '\u{17b4}' | '\u{17b5}' => {
                 self.script.is_some_and(needs_joiners)

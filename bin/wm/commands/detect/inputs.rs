@@ -140,6 +140,8 @@ pub(super) fn standard_input_once(args: &DetectArgs) -> Result<(), Error> {
 /// What a run judges. The form of its output depends on what was asked for, not on what a folder
 /// holds.
 pub(super) enum Work {
+    /// Token ids: one report.
+    Ids(PathBuf),
     /// One file or standard input: one report.
     One(Input),
     /// Anything else: a record for each.
@@ -149,6 +151,9 @@ pub(super) enum Work {
 impl Work {
     /// What the arguments name; standard input when they name nothing.
     pub(super) fn of(args: &DetectArgs) -> Result<Self, Error> {
+        if let Some(path) = &args.ids {
+            return Ok(Self::Ids(path.clone()));
+        }
         let mut named = args.paths.clone();
         if named.is_empty() {
             if std::io::stdin().is_terminal() {

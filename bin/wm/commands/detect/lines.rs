@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use greenmark::Error;
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::inputs::{Input, Label, Line};
@@ -130,9 +130,13 @@ pub(super) fn parse(line: &Line, field: &str) -> Input {
         Ok(fields)
     });
     match fields {
-        Ok(Found { text: Some(text), id }) => Input::Text { label: Label { id, ..label }, text },
-        Ok(Found { text: None, id }) => {
-            refuse(Label { id, ..label }, 0, format!("there is no field `{field}`"))
+        Ok(Found { text, id }) => {
+            let label = Label { id, ..label };
+            match text {
+                Some(Ok(text)) => Input::Text { label, text },
+                Some(Err(problem)) => refuse(label, 0, format!("the field `{field}` {problem}")),
+                None => refuse(label, 0, format!("there is no field `{field}`")),
+            }
         }
         Err(error) => {
             let column = error.column().saturating_sub(1) as u64;
@@ -146,7 +150,8 @@ pub(super) fn parse(line: &Line, field: &str) -> Input {
 
 /// What is taken from a line.
 struct Found {
-    text: Option<String>,
+    /// The text, or what is wrong with the field.
+    text: Option<Result<String, String>>,
     id: Option<Value>,
 }
 
@@ -174,18 +179,13 @@ impl<'de> Visitor<'de> for Fields<'_> {
         let mut found = Found { text: None, id: None };
         while let Some(name) = map.next_key::<String>()? {
             if name == self.field {
-                // Which of two was meant nobody can say.
-                if found.text.is_some() {
-                    return Err(A::Error::custom(format!("the field `{name}` stands twice")));
-                }
-                match map.next_value::<Value>()? {
-                    Value::String(text) => found.text = Some(text),
-                    other => {
-                        let kind = kind_of(&other);
-                        let problem = format!("the field `{name}` is {kind}, not a text");
-                        return Err(A::Error::custom(problem));
-                    }
-                }
+                let text = match map.next_value::<Value>()? {
+                    // Which of two was meant nobody can say.
+                    _ if found.text.is_some() => Err("stands twice".to_owned()),
+                    Value::String(text) => Ok(text),
+                    other => Err(format!("is {}, not a text", kind_of(&other))),
+                };
+                found.text = Some(text);
             } else if name == "id" {
                 found.id = Some(map.next_value()?);
             } else {

@@ -51,21 +51,19 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
         args.normalize.iter().map(|name| Normalizer::parse(name)).collect::<Result<Vec<_>, _>>()?;
     inputs::standard_input_once(args)?;
     let uncertainty = Uncertainty::resolve(args)?;
-    let work = if args.ids.is_some() { None } else { Some(Work::of(args)?) };
+    let work = Work::of(args)?;
     let prompt = args.prompt_file.as_deref().map(read_text).transpose()?;
     let key = resolve_key(&args.key, KeySource::Existing)?;
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
     let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
-    let several = matches!(work, Some(Work::Many(_)));
+    let several = matches!(work, Work::Many(_));
     let renderer = Renderer::new(args, several)?;
     let run = Run { args, detector, key, options, normalizers, prompt, renderer, uncertainty };
-    match (work, &args.ids) {
-        (Some(Work::Many(inputs)), _) => batch::run(&run, inputs),
-        (Some(Work::One(input)), _) => run.one(input),
-        (None, Some(path)) => run.ids(path),
-        // Without ids there is work.
-        (None, None) => Ok(Exit::Success),
+    match work {
+        Work::Ids(path) => run.ids(&path),
+        Work::One(input) => run.one(input),
+        Work::Many(inputs) => batch::run(&run, inputs),
     }
 }
 

@@ -101,5 +101,6 @@ fn words(q: LogProbability, texts: usize) -> String {
         .p_value()
         .value()
         .map_or_else(|| format!("log10 q {:.2}", q.log10()), |q| format!("q {q:.3e}"));
-    format!("  {value} among {texts} texts (Benjamini-Hochberg)\n")
+    let plural = if texts == 1 { "" } else { "s" };
+    format!("  {value} among {texts} text{plural} (Benjamini-Hochberg)\n")
 }

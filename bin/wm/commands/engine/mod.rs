@@ -7,15 +7,17 @@ mod loaded;
 mod measure;
 mod model;
 mod prepare;
+mod steps;
 
 use anyhow::Result;
+use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
 
 pub(crate) use measure::{Known, Measurer};
 
 /// Whether this build has the engine.
 pub(crate) const IS_PRESENT: bool = true;
 
-use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs};
+use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs, PowerArgs};
 use crate::exit::Exit;
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<Exit> {
@@ -32,4 +34,12 @@ pub(crate) fn eval(command: &EvalCommand) -> Result<Exit> {
 
 pub(crate) fn inspect_model(args: &ModelArgs) -> Result<Exit> {
     model::run(args)
+}
+
+pub(crate) fn measure_steps(
+    args: &PowerArgs,
+    prompt: &str,
+    bias: GreenListBias,
+) -> Result<Vec<TokenUncertainty>> {
+    steps::measure(args, prompt, bias)
 }

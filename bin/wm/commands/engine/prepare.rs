@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use greenmark::detect::entropy::{Detectability, GreenListBias, detectability};
-use greenmark::detect::{Alpha, Outcome, gather};
+use greenmark::detect::{Alpha, Evidence, Outcome, gather};
 use greenmark::document::{self, identify};
 use greenmark::engine::{Generation, GenerationDefaults, never_marked};
 use greenmark::profile::{Profile, SchemeParameters};
@@ -63,11 +63,16 @@ impl Mark {
         GreenListBias::of(self.profile.scheme())
     }
 
+    /// What a detector that knows no prompt counts in `ids`.
+    pub(super) fn evidence(&self, ids: &[TokenId]) -> Evidence {
+        gather(&*self.scheme, &self.never_marked, &[], ids)
+    }
+
     /// How well the text can be told at the default alpha by a detector that knows no prompt, over
     /// random keys; `None` where the chances were not measured, and for schemes without a
     /// prediction.
     pub(super) fn expected(&self, text: &Generation) -> Option<Detectability> {
-        let evidence = gather(&*self.scheme, &self.never_marked, &[], &text.ids);
+        let evidence = self.evidence(&text.ids);
         let scored = evidence.outcomes.iter().zip(&text.steps);
         let tokens: Vec<_> = scored
             .filter(|(outcome, _)| matches!(outcome, Outcome::Scored(_)))

@@ -2,6 +2,7 @@
 
 mod chain;
 mod green_list;
+mod tail;
 mod tokens;
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ pub(crate) fn run(command: InspectCommand) -> Result<Exit> {
         InspectCommand::GreenList(args) => green_list::run(args),
         InspectCommand::Chain(args) => chain::run(&args),
         InspectCommand::Model(args) => engine::inspect_model(&args),
+        InspectCommand::Tail(args) => tail::run(&args),
         InspectCommand::Tokens(args) => tokens::run(&args),
     }
 }

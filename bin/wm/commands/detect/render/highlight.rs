@@ -4,6 +4,7 @@
 //! in dim brackets; without colour brackets say it all. Control characters of the text are shown
 //! by name and never reach the terminal.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 
 use greenmark::detect::{Report, TokenDetail};
@@ -105,13 +106,16 @@ fn safe(text: &str) -> String {
             Part::Shown(shown) => {
                 for character in shown.chars() {
                     if [GREEN, UNSCORED, MIXED].as_flattened().contains(&character) {
-                        safe.push_str(&format!("<U+{:04X}>", u32::from(character)));
+                        // A String takes every write.
+                        let _ = write!(safe, "<U+{:04X}>", u32::from(character));
                     } else {
                         safe.push(character);
                     }
                 }
             }
-            Part::Hidden(run) => safe.push_str(&format!("<{}>", label(run))),
+            Part::Hidden(run) => {
+                let _ = write!(safe, "<{}>", label(run));
+            }
         }
     }
     safe

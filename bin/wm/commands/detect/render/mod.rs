@@ -65,7 +65,7 @@ impl Renderer {
         let Judged { mut report, text } = judged;
         let text = text.as_deref();
         let page = match &self.pages {
-            Some(pages) => pages.render(input, &report, text).map(Some)?,
+            Some(_) => Some(pages::render(input, &report, text)?),
             None => None,
         };
         let details = report.token_details.take();

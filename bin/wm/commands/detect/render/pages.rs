@@ -27,6 +27,11 @@ pub(super) struct Index {
     end: u64,
 }
 
+/// The page of one report.
+pub(super) fn render(input: &Path, report: &Report, text: Option<&str>) -> Result<String, Error> {
+    page::render(&Page { report, text, name: &heading(input) })
+}
+
 const REMEDY: &str = "an existing folder when there are several texts: one page each and \
                       index.html are written into it";
 
@@ -46,17 +51,7 @@ impl Pages {
         Ok(Some(Self::File(path.clone())))
     }
 
-    /// The page of one report.
-    pub(super) fn render(
-        &self,
-        input: &Path,
-        report: &Report,
-        text: Option<&str>,
-    ) -> Result<String, Error> {
-        page::render(&Page { report, text, name: &heading(input) })
-    }
-
-    /// Writes a page that [`Pages::render`] made.
+    /// Writes a page that [`render`] made.
     pub(super) fn write(&self, input: &Path, report: &Report, page: &str) -> Result<(), Error> {
         let write =
             |path: &Path| fs::write(path, page).map_err(|source| Error::io("write", path, source));

@@ -24,8 +24,13 @@ pub(super) fn table(sentences: &[SentenceReport], text: Option<&str>) -> String 
     let count = if sentences[0].green.is_some() { "green" } else { "score" };
     let _ = writeln!(
         table,
-        "  {:>4}  {:>15}  {count:>6} of  {:>6}  {:>9}  {:>9}  begins",
-        "", "bytes", "z", "log10 p", "corrected"
+        "  {:>4}  {:>15}  {:>9}  {:>6}  {:>9}  {:>9}  begins",
+        "",
+        "bytes",
+        format!("{count} of"),
+        "z",
+        "log10 p",
+        "corrected"
     );
     for sentence in sentences {
         let [start, end] = sentence.bytes;

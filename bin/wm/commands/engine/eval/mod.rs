@@ -3,6 +3,7 @@
 //! Keys and draws come from a seed, so that every figure can be printed again bit for bit.
 
 mod curve;
+mod entropy;
 mod quick;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub(super) fn run(command: &EvalCommand) -> Result<Exit> {
     match command {
         EvalCommand::Quick(args) => quick::run(args),
         EvalCommand::Curve(args) => curve::run(args),
+        EvalCommand::Entropy(args) => entropy::run(args),
     }
 }
 

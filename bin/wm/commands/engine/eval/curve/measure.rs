@@ -2,6 +2,8 @@
 //!
 //! Every text is judged as a reader has it: decoded, encoded again, without the prompt.
 
+use std::f64::consts::LN_10;
+
 use anyhow::Result;
 use greenmark::detect::{DetectOptions, EvidenceSummary, Report};
 use greenmark::document::{Attack, AttackSeed, Circumstances, Detector, Share, distinct_ngrams};
@@ -179,9 +181,19 @@ impl<'a> Bench<'a> {
 impl Finding {
     /// `edge` is uniform on (0, 1) and decides at the edge of a count's null.
     fn new(report: &Report, edge: f64) -> Self {
-        let tails = tails(report);
+        // A report always begins with the test of the whole text as given.
+        let whole = &report.tests[0];
+        let tails = match whole.evidence {
+            _ if whole.scored == 0 => Tails::certain(),
+            EvidenceSummary::Count { green, expected_rate } => {
+                Tails::binomial(whole.scored, green, expected_rate)
+            }
+            EvidenceSummary::Sum { .. } => {
+                Tails::continuous(LogProbability::from_ln(whole.log10_p * LN_10))
+            }
+        };
         Self {
-            scored: report.scored,
+            scored: whole.scored,
             rejects: log_rates().map(|alpha| edge < tails.rejection(alpha)),
         }
     }
@@ -202,17 +214,6 @@ impl Found {
             mean_scored: scored as f64 / texts as f64,
             rates: RATES.iter().enumerate().map(rate).collect(),
         }
-    }
-}
-
-/// The tails of the test of the whole text.
-fn tails(report: &Report) -> Tails {
-    match report.tests.first().map(|test| test.evidence) {
-        _ if report.scored == 0 => Tails::certain(),
-        Some(EvidenceSummary::Count { green, expected_rate }) => {
-            Tails::binomial(report.scored, green, expected_rate)
-        }
-        _ => Tails::continuous(LogProbability::from_ln(report.log10_p * std::f64::consts::LN_10)),
     }
 }
 

@@ -64,7 +64,7 @@ impl Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GreenList { gamma, delta } => write!(f, "green-list {gamma} {delta}"),
+            Self::GreenList { gamma, delta } => write!(f, "green-list gamma {gamma} delta {delta}"),
             Self::Gumbel => write!(f, "gumbel"),
         }
     }

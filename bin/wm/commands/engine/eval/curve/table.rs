@@ -45,7 +45,7 @@ pub(super) fn print(curve: &Curve) -> Result<()> {
 
 fn quality(curve: &Curve) -> Result<()> {
     output::line(&format!(
-        "\n{}  {:>21}  {:>20}  {:>20}  {:>9}  {:>7}",
+        "\n{}  {:>23}  {:>20}  {:>20}  {:>9}  {:>7}",
         head(),
         "perplexity",
         "repeated 4-grams %",
@@ -56,7 +56,7 @@ fn quality(curve: &Curve) -> Result<()> {
     for row in &curve.rows {
         let scored = row.by_length.last().map_or(0.0, |at| at.found.mean_scored);
         output::line(&format!(
-            "{}  {:>21}  {:>20}  {:>20}  {scored:>9.1}  {:>7}",
+            "{}  {:>23}  {:>20}  {:>20}  {scored:>9.1}  {:>7}",
             name(row.setting),
             interval(row.perplexity, 2),
             share(row.repeated_4grams),

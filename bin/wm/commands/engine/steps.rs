@@ -1,0 +1,55 @@
+//! The steps of texts that a model writes, for `wm power`.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use greenmark::Error;
+use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
+use greenmark::engine::{Forcing, Request, Session};
+use greenmark::sample::SamplingOptions;
+
+use super::loaded::Loaded;
+use super::prepare;
+use crate::args::{ModelSource, PowerArgs, WeightsSource};
+
+/// Writes texts without a mark and reads what a mark could do at each of their tokens.
+pub(super) fn measure(
+    args: &PowerArgs,
+    prompt: &str,
+    bias: GreenListBias,
+) -> Result<Vec<TokenUncertainty>> {
+    if !(1..=1024).contains(&args.samples) {
+        return Err(Error::parameter("samples", args.samples, "1 to 1024").into());
+    }
+    let weights = WeightsSource { model: args.model.clone(), offline: args.offline, threads: None };
+    let loaded = Loaded::open(&ModelSource { weights, tokenizer: None })?;
+    let options = SamplingOptions {
+        temperature: Some(args.temperature),
+        min_tokens: Some(args.sample_tokens),
+        ..SamplingOptions::default()
+    };
+    let end_ids = loaded.end_ids();
+    let chain = prepare::chain(options, &loaded, &end_ids)?;
+    let prompt = loaded.prompt_ids(prompt)?;
+    let requests = (0..args.samples)
+        .map(|sample| Request {
+            prompt: prompt.clone(),
+            chain: Arc::clone(&chain),
+            marker: None,
+            seed: args.seed,
+            sample,
+            max_tokens: args.sample_tokens,
+            stop: Vec::new(),
+            end_ids: end_ids.clone(),
+        })
+        .collect();
+    let texts =
+        Session::new(&loaded.model, &loaded.tokenizer).run(requests, |_, _| Ok::<(), Error>(()))?;
+    let forcing =
+        Forcing { model: &loaded.model, chain: &chain, bias: Some(bias), seed: args.seed };
+    let mut steps = Vec::new();
+    for text in &texts {
+        steps.extend(forcing.uncertainties(&prompt, &text.ids, |_| ())?.into_iter().flatten());
+    }
+    Ok(steps)
+}

@@ -1,0 +1,75 @@
+//! Power before there is a text: how many tokens a mark needs, and what so many tokens give.
+//!
+//! A profile of steps stands for the texts to come: each token's step is taken from it at random,
+//! so the count of green tokens in T scored tokens is Binomial(T, r) in marked text, r being the
+//! mean chance of green of the profile's steps, and Binomial(T, gamma) without a mark. Texts differ
+//! from each other more than that where a profile mixes kinds of text: then it says what the
+//! mixture gives on average tokens, not what its poorest text gives.
+
+use crate::detect::Alpha;
+use crate::detect::entropy::{Power, TokenUncertainty};
+use crate::stats::{LogProbability, ln_binomial_upper};
+
+/// No text is longer, for the search.
+const MOST_TOKENS: u64 = 10_000_000;
+
+/// The plain count in `tokens` scored tokens that are green with chance `rate` if marked and
+/// `gamma` if not: expected z, and the chance that its p is at most `alpha`.
+#[must_use]
+pub fn plain_power(gamma: f64, rate: f64, tokens: u64, alpha: Alpha) -> Power {
+    let n = tokens as f64;
+    let z = if tokens == 0 { 0.0 } else { (rate - gamma) * (n / (gamma * (1.0 - gamma))).sqrt() };
+    let rare = |count: u64| {
+        LogProbability::from_ln(ln_binomial_upper(tokens, count, gamma)) <= alpha.log()
+    };
+    // The smallest count that is rare enough; rarity grows with the count.
+    let (mut low, mut high) = (0, tokens + 1);
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        if rare(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    let power = if low > tokens { 0.0 } else { ln_binomial_upper(tokens, low, rate).exp() };
+    Power { z, power }
+}
+
+/// The smallest number of scored tokens from which on the plain count has at least `power`; `None`
+/// when ten million do not suffice.
+///
+/// Power climbs in a saw-tooth, since counts are whole: a few lengths just above the answer may
+/// fall below `power` by the height of a tooth.
+#[must_use]
+pub fn tokens_needed(gamma: f64, rate: f64, power: f64, alpha: Alpha) -> Option<u64> {
+    let enough = |tokens| plain_power(gamma, rate, tokens, alpha).power >= power;
+    if rate <= gamma {
+        return None;
+    }
+    let mut high = 1;
+    while !enough(high) {
+        high *= 2;
+        if high > MOST_TOKENS {
+            return None;
+        }
+    }
+    let mut low = high / 2;
+    while low + 1 < high {
+        let middle = u64::midpoint(low, high);
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+/// Mean chance of green over the steps whose chances are known; `None` without any.
+#[must_use]
+pub fn mean_green_chance(steps: &[TokenUncertainty]) -> Option<f64> {
+    let known: Vec<f64> =
+        steps.iter().filter_map(|step| step.chances).map(|chances| chances.step_green).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
