@@ -1,20 +1,16 @@
 //! Table (b): how often the texts of this corpus fire under keys that stay the same.
 
-use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::detect::Alpha;
 use crate::detect::calibration::block::{self, Block};
+use crate::detect::calibration::resample::{Fires, Places, Replicates};
 use crate::detect::calibration::{Calibration, Fired};
-use crate::prf::{ChaCha8Stream, KeyFingerprint, PrfTag, draw_seed};
+use crate::prf::KeyFingerprint;
 use crate::stats::clopper_pearson;
-
-const RESAMPLING: PrfTag = PrfTag::new("greenmark/calibration-sample/1");
-const REPLICATES: u32 = 1000;
 
 /// The mass of every interval of this table.
 const CONFIDENCE: f64 = 0.95;
-/// Replicates below and above the interval: half of what it leaves out each.
-const OUTSIDE: usize = REPLICATES as usize / 40;
 
 /// One length under fixed keys.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,110 +61,105 @@ pub struct KeyRate {
     pub interval: (f64, f64),
 }
 
-/// Fires of one length: (key, document, alphas reached).
-type Fires = Vec<(usize, usize, usize)>;
-
 pub(super) fn rows(calibration: &Calibration, blocks: &[Block]) -> Vec<FixedKeys> {
     let plan = calibration.plan();
     let keys = calibration.fixed.len();
     if keys == 0 {
         return Vec::new();
     }
-    let corpus = calibration.corpus();
-    let mut fires: Vec<Fires> = vec![Vec::new(); plan.lengths().len()];
+    let places = Places { lengths: plan.lengths().len(), keys, alphas: plan.alphas().len() };
+    let mut fires: Vec<Fires> = vec![Vec::new(); places.lengths];
+    let mut counts = vec![0; places.count()];
     for fired in blocks.iter().flat_map(|block| &block.fired) {
         let Fired { passage, key: Some(key), length, levels, .. } = *fired else { continue };
-        let document = corpus.passages()[passage as usize].document;
-        fires[usize::from(length)].push((key as usize, document as usize, usize::from(levels)));
-    }
-    // Sums of replicates are rounded: their order must not depend on that of the blocks.
-    for fires in &mut fires {
-        fires.sort_unstable();
-    }
-    let documents: Vec<Vec<u32>> = plan
-        .lengths()
-        .iter()
-        .map(|&length| {
-            let mut filled = vec![0; corpus.documents().len()];
-            for passage in corpus.passages() {
-                filled[passage.document as usize] +=
-                    u32::from(passage.ids.len() >= length as usize);
-            }
-            filled
-        })
-        .collect();
-    let rates = Rates { lengths: plan.lengths().len(), keys, alphas: plan.alphas().len() };
-    let replicates: Vec<Vec<f64>> = (0..REPLICATES)
-        .into_par_iter()
-        .map(|replicate| {
-            let resample =
-                |sample: u32, count: usize| resample(plan.seed(), replicate, sample, count);
-            let key_weights = resample(1, keys);
-            let document_weights = resample(0, corpus.documents().len());
-            rates.of(&fires, &documents, &key_weights, &document_weights)
-        })
-        .collect();
-    let interval = |place: usize, count: u64, trials: u64| {
-        let mut values: Vec<f64> = replicates.iter().map(|rates| rates[place]).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let exact = clopper_pearson(count, trials, CONFIDENCE);
-        (values[OUTSIDE].min(exact.0), values[values.len() - 1 - OUTSIDE].max(exact.1))
-    };
-    let row = |(length, &tokens): (usize, &u32)| {
-        let scored = block::scored(blocks, length);
-        let passages: u64 = scored.values().map(|(passages, _)| passages).sum();
-        let rate = |(level, alpha): (usize, &crate::detect::Alpha)| {
-            let attained: f64 = scored
-                .iter()
-                .map(|(&scored, &(passages, _))| {
-                    calibration.levels.attainable(scored, level) * passages as f64
-                })
-                .sum();
-            let attainable = if passages == 0 { 0.0 } else { attained / passages as f64 };
-            let counted = |key: Option<usize>| {
-                let fired = |fire: &&(usize, usize, usize)| {
-                    fire.2 > level && key.is_none_or(|key| key == fire.0)
-                };
-                fires[length].iter().filter(fired).count() as u64
-            };
-            let of_keys: Vec<KeyRate> = (0..keys)
-                .map(|key| {
-                    let place = rates.place(length, level, Some(key));
-                    let count = counted(Some(key));
-                    KeyRate {
-                        key_fingerprint: calibration.fixed_fingerprints[key],
-                        rate: share(count, passages),
-                        count,
-                        interval: interval(place, count, passages),
-                    }
-                })
-                .collect();
-            let place = rates.place(length, level, None);
-            let count = counted(None);
-            let variance = attainable * (1.0 - attainable) / passages.max(1) as f64;
-            FixedRate {
-                alpha: alpha.value(),
-                attainable,
-                rate: share(count, passages * keys as u64),
-                count,
-                interval: interval(place, count, passages * keys as u64),
-                key_deviation: deviation(&of_keys),
-                independent_deviation: variance.sqrt(),
-                keys: of_keys,
-            }
-        };
-        FixedKeys {
-            tokens,
-            passages,
-            keys: keys as u64,
-            rates: plan.alphas().iter().enumerate().map(rate).collect(),
+        let (key, length, levels) = (key as usize, usize::from(length), usize::from(levels));
+        let document = calibration.corpus().passages()[passage as usize].document as usize;
+        fires[length].push((key, document, levels));
+        for level in 0..levels {
+            counts[places.of(length, level, Some(key))] += 1;
+            counts[places.of(length, level, None)] += 1;
         }
-    };
-    plan.lengths().iter().enumerate().map(row).collect()
+    }
+    let replicates = Replicates::new(calibration, places, fires);
+    let table = Table { calibration, blocks, places, counts, replicates };
+    (0..places.lengths).map(|length| table.row(length)).collect()
 }
 
-fn share(count: u64, trials: u64) -> f64 {
-    if trials == 0 { 0.0 } else { count as f64 / trials as f64 }
+/// What all rows are made from.
+struct Table<'a> {
+    calibration: &'a Calibration,
+    blocks: &'a [Block],
+    places: Places,
+    /// Pairs that fire, at their places.
+    counts: Vec<u64>,
+    replicates: Replicates,
+}
+
+impl Table<'_> {
+    fn row(&self, length: usize) -> FixedKeys {
+        let plan = self.calibration.plan();
+        let scored = block::scored(self.blocks, length);
+        let passages = scored.values().map(|(passages, _)| passages).sum();
+        let rate = |(level, alpha): (usize, &Alpha)| {
+            let attainable = scored.iter().map(|(&scored, &(passages, _))| {
+                self.calibration.levels.attainable(scored, level) * passages as f64
+            });
+            let attainable = mean(attainable.sum(), passages);
+            self.rate((length, level), alpha.value(), attainable, passages)
+        };
+        FixedKeys {
+            tokens: plan.lengths()[length],
+            passages,
+            keys: self.places.keys as u64,
+            rates: plan.alphas().iter().enumerate().map(rate).collect(),
+        }
+    }
+
+    fn rate(
+        &self,
+        (length, level): (usize, usize),
+        alpha: f64,
+        attainable: f64,
+        passages: u64,
+    ) -> FixedRate {
+        let of_key = |(key, &key_fingerprint): (usize, &KeyFingerprint)| {
+            let place = self.places.of(length, level, Some(key));
+            let count = self.counts[place];
+            KeyRate {
+                key_fingerprint,
+                rate: mean(count as f64, passages),
+                count,
+                interval: self.interval(place, passages),
+            }
+        };
+        let keys: Vec<KeyRate> =
+            self.calibration.fixed_fingerprints.iter().enumerate().map(of_key).collect();
+        let place = self.places.of(length, level, None);
+        let (count, trials) = (self.counts[place], passages * keys.len() as u64);
+        FixedRate {
+            alpha,
+            attainable,
+            rate: mean(count as f64, trials),
+            count,
+            interval: self.interval(place, trials),
+            key_deviation: deviation(&keys),
+            independent_deviation: mean(attainable * (1.0 - attainable), passages).sqrt(),
+            keys,
+        }
+    }
+
+    /// The interval of resampled rates, widened to that of independent trials: few fires, or none,
+    /// leave a bootstrap nothing to resample.
+    fn interval(&self, place: usize, trials: u64) -> (f64, f64) {
+        let resampled = self.replicates.interval(place, CONFIDENCE);
+        let exact = clopper_pearson(self.counts[place], trials, CONFIDENCE);
+        (resampled.0.min(exact.0), resampled.1.max(exact.1))
+    }
+}
+
+/// `sum` of `count` things, 0 of none.
+fn mean(sum: f64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
 /// Standard deviation between keys.
@@ -177,60 +168,4 @@ fn deviation(keys: &[KeyRate]) -> Option<f64> {
     let mean = keys.iter().map(|key| key.rate).sum::<f64>() / count;
     let squares: f64 = keys.iter().map(|key| (key.rate - mean).powi(2)).sum();
     (keys.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
-}
-
-/// How often each of `count` things is drawn in `count` draws with replacement.
-fn resample(seed: u64, replicate: u32, sample: u32, count: usize) -> Vec<u32> {
-    let step = u64::from(sample);
-    let random = ChaCha8Stream::new(&draw_seed(RESAMPLING, seed, replicate, step));
-    let mut weights = vec![0; count];
-    for word in random.words(count) {
-        // Below `count`, which is far below 2^32: the unevenness is below 1e-3 of a draw.
-        let place = ((u64::from(word) * count as u64) >> 32) as usize;
-        weights[place] += 1;
-    }
-    weights
-}
-
-/// Rates of all lengths, alphas and keys in one list.
-#[derive(Clone, Copy)]
-struct Rates {
-    lengths: usize,
-    keys: usize,
-    alphas: usize,
-}
-
-impl Rates {
-    /// The place of a key's rate, or of that of all keys.
-    fn place(self, length: usize, level: usize, key: Option<usize>) -> usize {
-        (length * self.alphas + level) * (self.keys + 1) + key.map_or(0, |key| key + 1)
-    }
-
-    /// The rates when documents and keys count as often as their weights say.
-    fn of(
-        self,
-        fires: &[Fires],
-        documents: &[Vec<u32>],
-        key_weights: &[u32],
-        document_weights: &[u32],
-    ) -> Vec<f64> {
-        let mut rates = vec![0.0; self.lengths * self.alphas * (self.keys + 1)];
-        for (length, fires) in fires.iter().enumerate() {
-            let weighed = documents[length].iter().zip(document_weights);
-            let passages: f64 = weighed.map(|(&n, &weight)| f64::from(n) * f64::from(weight)).sum();
-            if passages == 0.0 {
-                continue;
-            }
-            for &(key, document, levels) in fires {
-                let weight = f64::from(document_weights[document]);
-                let key_weight = f64::from(key_weights[key]);
-                for level in 0..levels {
-                    rates[self.place(length, level, Some(key))] += weight / passages;
-                    rates[self.place(length, level, None)] +=
-                        key_weight * weight / passages / self.keys as f64;
-                }
-            }
-        }
-        rates
-    }
 }

@@ -20,6 +20,7 @@ mod corpus;
 mod fixed;
 mod levels;
 mod plan;
+mod resample;
 mod validity;
 
 use rayon::prelude::*;
