@@ -75,7 +75,7 @@ fn replacements_come_as_often_as_they_stand_in_the_pool() {
     let pool = [5, 6, 6, 6, 7, 7, 7, 7, 7, 7];
     let attack = Attack::Substitution { pool: &pool };
     // Not 5, so the others have 3 and 6 of 9.
-    let changed = attack.apply(&[5; 30_000], share(1.0), seed(0));
+    let changed = attack.apply(&vec![5; 30_000], share(1.0), seed(0));
     let count = |id| changed.iter().filter(|&&found| found == id).count() as u32;
     assert_eq!(count(5), 0);
     all_alike(&[count(6)], 30_000, 1.0 / 3.0);

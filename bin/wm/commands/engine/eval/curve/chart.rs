@@ -71,7 +71,7 @@ fn by_length(curve: &Curve, gamma: f64, rate: usize, name: &str) -> Chart {
 
 fn by_share(curve: &Curve, attack: &str, gamma: f64) -> Chart {
     let whole = |row: &Row| row.by_length.last().map(|at| point(0.0, &at.found, 0));
-    let series = beside(curve, gamma).filter(|(_, row)| row.setting.marks()).map(|(name, row)| {
+    let series = beside(curve, gamma).map(|(name, row)| {
         let after = row.attacks.iter().filter(|after| after.attack == attack);
         let after = after.map(|after| point(after.share.get() * 100.0, &after.found, 0));
         Series { name, points: whole(row).into_iter().chain(after).collect() }
