@@ -8,7 +8,9 @@ use greenmark::text::{Normalizer, Tokenizer};
 
 use crate::support::default_model;
 
-/// 220 tokens of SmolLM2 under the key 00 01 .. 1f with the default profile.
+/// 220 tokens of SmolLM2 under the key 00 01 .. 1f with the default profile: `wm generate
+/// --temperature 0.8 --seed 12 --max-tokens 220 "Tomatoes grow best in full sun, and a gardener who
+/// starts them early"`.
 const MARKED: &str = include_str!("marked.txt");
 
 fn detector() -> Detector {

@@ -97,10 +97,10 @@ impl Normalized {
 
     /// The place in the original of a byte offset in the normalised text.
     ///
-    /// The map never falls; it takes 0 to 0 and the end of a text that is not empty to the end, and runs in step where nothing
-    /// was changed. What was removed lies before the place of the offset where it was; an offset
-    /// inside a replacement lies at the end of what was replaced. So the ranges of touching
-    /// tokens touch in the original and together cover it.
+    /// The map never falls; it takes 0 to 0 and the end of a text that is not empty to the end, and
+    /// runs in step where nothing was changed. What was removed lies before the place of the
+    /// offset where it was; an offset inside a replacement lies at the end of what was replaced. So
+    /// the ranges of touching tokens touch in the original and together cover it.
     #[must_use]
     pub fn original(&self, offset: usize) -> usize {
         self.maps.iter().rev().fold(offset, |offset, map| map.before(offset))

@@ -49,12 +49,13 @@ impl Iterator for Walk {
     fn next(&mut self) -> Option<Found> {
         loop {
             let level = self.levels.last_mut()?;
-            if level.names.is_empty() && level.more {
-                if let Err(error) = level.list(self.held) {
-                    let folder = std::mem::take(&mut level.folder);
-                    self.levels.pop();
-                    return Some(Found::Unlisted(folder, error));
-                }
+            if level.names.is_empty()
+                && level.more
+                && let Err(error) = level.list(self.held)
+            {
+                let folder = std::mem::take(&mut level.folder);
+                self.levels.pop();
+                return Some(Found::Unlisted(folder, error));
             }
             let Some((name, is_folder)) = level.names.pop_front() else {
                 self.levels.pop();
