@@ -256,6 +256,7 @@ fn greedy_chances_are_those_of_every_list_enumerated() {
     assert_eq!(outside.token_green(), gamma);
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an entry of a text's list")]
 fn uncertain(entropy: f64, p: &[f64], x: usize) -> Option<TokenUncertainty> {
     Some(TokenUncertainty { entropy, chances: Some(step(BIAS, p).chances(p[x])) })
 }
