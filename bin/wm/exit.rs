@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use crate::output::note;
 use greenmark::ErrorKind;
 use greenmark::detect::Verdict;
+use greenmark::document::visible::one_line;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,8 @@ impl From<Verdict> for Exit {
 pub(crate) fn report(error: &anyhow::Error) -> Exit {
     let exit = of(error);
     if exit != Exit::ClosedPipe {
-        note!("{}", message(error));
+        // A message may hold names and values of a text under examination.
+        note!("{}", one_line(&message(error)));
     }
     exit
 }

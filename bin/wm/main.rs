@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod exit;
+mod keep;
 mod output;
 mod plot;
 mod resolve;

@@ -100,7 +100,8 @@ pub fn test_sentences(null: Null, look: &Look, sentences: &[SentenceRange]) -> V
             tokens: [tokens.start, tokens.end],
             scored,
             green: null.counts().then(|| test.green()),
-            statistic: test.statistic,
+            // An empty sum is -0.
+            statistic: test.statistic + 0.0,
             z: test.z,
             z_status: test.z_status(),
             p_value: test.p.p_value(),

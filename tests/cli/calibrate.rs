@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::support::{KEY, Run, User, read, tiny_tokenizer};
 
 /// A few human passages as JSON lines.
@@ -203,6 +205,27 @@ fn a_state_of_something_else_is_refused_and_left_as_it_is() {
     damaged[at] = b'?';
     fs::write(&state, &damaged).unwrap();
     with(&state, &[]).refused(2, &["a damaged block", &format!("byte {}", at - 4)]);
+
+    // A block that reads as JSON and cannot be of this calibration.
+    let text = String::from_utf8(before.clone()).unwrap();
+    let (head, block) = text.trim_end().split_once('\n').unwrap();
+    let block = block.lines().next().unwrap();
+    for (field, value) in [
+        ("tallies", json!([])),
+        ("fired", json!([[4_000_000, null, 0, 1, -3_000_000]])),
+        ("fired", json!([[0, 4_000_000, 0, 1, -3_000_000]])),
+        ("fired", json!([[0, null, 200, 1, -3_000_000]])),
+        ("fired", json!([[0, null, 0, 200, -3_000_000]])),
+    ] {
+        let mut wrong: serde_json::Value = serde_json::from_str(block).unwrap();
+        wrong[field] = value;
+        fs::write(&state, format!("{head}\n{wrong}\n")).unwrap();
+        with(&state, &[]).refused(2, &["a damaged block"]);
+    }
+    let mut wrong: serde_json::Value = serde_json::from_str(block).unwrap();
+    wrong["tallies"][0]["scored"][0][0] = json!(4_000_000);
+    fs::write(&state, format!("{head}\n{wrong}\n")).unwrap();
+    with(&state, &[]).refused(2, &["a damaged block"]);
 
     fs::write(&state, &before).unwrap();
     let held = fs::File::open(&state).unwrap();

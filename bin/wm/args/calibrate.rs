@@ -14,10 +14,10 @@ pub(crate) struct CalibrateArgs {
     /// Read each file as JSON lines with the text in this field
     #[arg(long, value_name = "FIELD")]
     pub(crate) jsonl: Option<String>,
-    /// Cut texts into passages of this many tokens
+    /// Cut texts into passages of this many tokens, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) passage_tokens: u32,
-    /// Test the first tokens of each passage at these lengths [default: 25,50,100 and
+    /// Test the first tokens of each passage at these lengths, at most 16 [default: 25,50,100 and
     /// --passage-tokens]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) lengths: Vec<u32>,
@@ -30,10 +30,11 @@ pub(crate) struct CalibrateArgs {
         default_value = "1e-2,1e-3,1e-4,1e-5"
     )]
     pub(crate) alphas: Vec<f64>,
-    /// Pairs of a passage and a fresh key
+    /// Pairs of a passage and a fresh key, 1 to 1000000000
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) pairs: u64,
-    /// This many fixed keys, made from the seed, in place of the deployed key; 0 for none
+    /// This many fixed keys, made from the seed, in place of the deployed key, at most
+    /// 1000; 0 for none
     #[arg(long, value_name = "N", conflicts_with_all = ["key_file", "key_id"])]
     pub(crate) keys: Option<u32>,
     /// Decides fresh keys and resampling; equal seeds give equal results

@@ -44,7 +44,7 @@ pub(crate) struct EvalQuickArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalCurveArgs {
-    /// Texts of each setting [default: 60, with --quick 20]
+    /// Texts of each setting, at least 2 [default: 60, with --quick 20]
     #[arg(long, value_name = "N")]
     pub(crate) texts: Option<usize>,
     /// Tokens of each text
@@ -80,7 +80,7 @@ pub(crate) struct EvalEntropyArgs {
     /// Tokens of each text
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) tokens: usize,
-    /// Keys that each unmarked text is tested under
+    /// Keys that each unmarked text is tested under, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) keys: u64,
     /// Green share of the vocabulary

@@ -73,6 +73,14 @@ impl Levels {
         }
     }
 
+    /// Whether a result of at most `longest` scored tokens can be in `cell`.
+    pub(super) fn is_cell(&self, (first, second): (u32, u32), longest: u32) -> bool {
+        match self.null {
+            Null::Bernoulli(_) => first <= longest && second <= first,
+            Null::Exponential => first < PARTS && second as usize <= self.alphas.len(),
+        }
+    }
+
     /// The alphas reached by a result in `cell`.
     pub(super) fn reached_in(&self, cell: (u32, u32)) -> u8 {
         match self.null {

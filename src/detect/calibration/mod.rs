@@ -232,7 +232,33 @@ impl Calibration {
         }
     }
 
-    /// What all blocks say. `blocks` holds each block once, in any order.
+    /// Whether `block` can be one of this calibration's: a stored one may be damaged, and the
+    /// numbers of the others are taken on trust.
+    #[must_use]
+    pub fn accepts(&self, block: &Block) -> bool {
+        let (lengths, longest) = (self.plan.lengths().len(), self.plan.longest());
+        let (passages, pairs) = (self.corpus.passages().len(), self.plan.pairs());
+        let tally = |tally: &block::Tally| {
+            tally.scored.iter().all(|&(scored, texts, met)| {
+                scored <= longest && texts <= passages as u64 && met <= pairs
+            }) && tally.cells.iter().all(|&(first, second, met)| {
+                self.levels.is_cell((first, second), longest) && met <= pairs
+            })
+        };
+        let fired = |fired: &block::Fired| {
+            (fired.passage as usize) < passages
+                && fired.key.is_none_or(|key| (key as usize) < self.fixed.len())
+                && usize::from(fired.length) < lengths
+                && usize::from(fired.levels) <= self.plan.alphas().len()
+        };
+        block.index < self.blocks()
+            && block.tallies.len() == lengths
+            && block.tallies.iter().all(tally)
+            && block.fired.iter().all(fired)
+    }
+
+    /// What all blocks say. `blocks` holds each block once, in any order, and each is one that
+    /// [`Calibration::accepts`].
     #[must_use]
     pub fn summary(&self, blocks: &[Block]) -> Summary {
         Summary {

@@ -5,7 +5,7 @@ mod render;
 mod state;
 mod texts;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use greenmark::Error;
@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::args::CalibrateArgs;
 use crate::exit::Exit;
+use crate::keep::Reads;
 use crate::output;
 use crate::plot;
 use crate::resolve::{ExplicitMark, KeySource, resolve_key, resolve_profile, resolve_tokenizer};
@@ -62,6 +63,13 @@ struct Listed {
 
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Exit> {
     let plan = plan(args)?;
+    if let Some(path) = &args.plot {
+        Reads::default()
+            .texts(&args.paths)
+            .files(args.state.iter().chain([&PathBuf::from(&args.tokenizer.tokenizer)]))
+            .mark(&args.mark, &args.key)
+            .spare("plot", path)?;
+    }
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
     let (profile, keys) = keys(args, identify(&tokenizer))?;
     let shortest = plan.lengths()[0] as usize;
@@ -105,6 +113,13 @@ fn plan(args: &CalibrateArgs) -> Result<Plan, Error> {
     if let Some(length) = lengths.iter().find(|length| **length > args.passage_tokens) {
         let allowed = format!("at most --passage-tokens {}", args.passage_tokens);
         return Err(Error::parameter("lengths", length, allowed));
+    }
+    if args.passage_tokens == 0 {
+        return Err(Error::parameter("passage_tokens", 0, format!("1 to {}", Plan::LONGEST)));
+    }
+    if args.pairs == 0 {
+        let allowed = format!("1 to {}: without pairs nothing is measured", Plan::MOST_PAIRS);
+        return Err(Error::parameter("pairs", 0, allowed));
     }
     Plan::new(args.pairs, args.seed, lengths, alphas)
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use greenmark::Error;
 use greenmark::detect::calibration::{Block, Calibration};
+use greenmark::document::sha256_hex;
 use serde_json::json;
 
 const OTHER: &str = "name another --state, or repeat the flags and texts of that run";
@@ -33,6 +34,9 @@ impl State {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(Error::file(path, None, "not a regular file", OTHER).into());
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -61,16 +65,15 @@ impl State {
             };
             return Err(Error::file(path, None, problem, OTHER).into());
         };
-        let (blocks, whole) = read_blocks(path, lines, head.len(), calibration.blocks())?;
+        let (blocks, whole) = read_blocks(path, lines, head.len(), calibration)?;
         state.cut(whole as u64)?;
         Ok((state, blocks))
     }
 
     /// Adds a block; when this returns it survives a crash.
     pub(super) fn append(&mut self, block: &Block) -> Result<()> {
-        let mut line = serde_json::to_vec(block).context("cannot write a block as JSON")?;
-        line.push(b'\n');
-        self.write(&line)
+        let block = serde_json::to_string(block).context("cannot write a block as JSON")?;
+        self.write(format!("{} {block}\n", checksum(&block)).as_bytes())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
@@ -90,13 +93,26 @@ impl State {
     }
 }
 
+/// What stands before a block: a disk that loses a digit is not to change a published rate.
+fn checksum(block: &str) -> String {
+    let mut digits = sha256_hex(block.as_bytes());
+    digits.truncate(16);
+    digits
+}
+
+/// The block of a line, if the line is whole.
+fn stored(line: &[u8]) -> Option<Block> {
+    let (digits, block) = std::str::from_utf8(line).ok()?.trim_end().split_once(' ')?;
+    (digits == checksum(block)).then(|| serde_json::from_str(block).ok())?
+}
+
 /// The blocks of `lines`, which start at byte `start` of the file, and where the last whole line
 /// ends.
 fn read_blocks(
     path: &Path,
     lines: &[u8],
     start: usize,
-    count: u64,
+    calibration: &Calibration,
 ) -> Result<(Vec<Block>, usize), Error> {
     let mut blocks = BTreeMap::new();
     let mut at = start;
@@ -104,8 +120,7 @@ fn read_blocks(
         if !line.ends_with(b"\n") {
             break;
         }
-        let block: Option<Block> = serde_json::from_slice(line).ok();
-        let Some(block) = block.filter(|block| block.index < count) else {
+        let Some(block) = stored(line).filter(|block| calibration.accepts(block)) else {
             return Err(Error::file(path, at as u64, "a damaged block", OTHER));
         };
         blocks.insert(block.index, block);

@@ -1,7 +1,7 @@
 //! `wm generate`.
 
 use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use greenmark::Error;
@@ -19,6 +19,7 @@ use super::loaded::Loaded;
 use super::prepare::{self, Mark};
 use crate::args::GenerateArgs;
 use crate::exit::Exit;
+use crate::keep::Reads;
 use crate::output::{self, note};
 use crate::resolve::{read_text, resolve_sampling};
 
@@ -71,6 +72,14 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     }
     if args.n > 1 && args.out.is_some() {
         return Err(Error::parameter("out", "with several texts", "one text: --n 1").into());
+    }
+    if let Some(path) = &args.out {
+        let reads = Reads::default()
+            .files(args.prompt_file.iter().chain(&args.source.tokenizer))
+            .files([&PathBuf::from(&args.source.weights.model)])
+            .mark(&args.mark, &args.key);
+        reads.spare("out", path)?;
+        reads.spare("out", &sidecar_path(path))?;
     }
     let prompt = prompt_text(args)?;
     let loaded = Loaded::open(&args.source)?;

@@ -10,6 +10,7 @@ use greenmark::detect::Report;
 use greenmark::document::page::{self, Page};
 
 use crate::args::DetectArgs;
+use crate::keep::Reads;
 
 /// Where pages go.
 pub(super) enum Pages {
@@ -39,7 +40,11 @@ impl Pages {
     /// Finds out where pages go, before anything is judged.
     pub(super) fn open(args: &DetectArgs, several: bool) -> Result<Option<Self>, Error> {
         let Some(path) = &args.html else { return Ok(None) };
-        refuse_inputs(args, path)?;
+        Reads::default()
+            .texts(args.paths.iter().chain(&args.ids))
+            .files(args.prompt_file.iter().chain([&PathBuf::from(&args.tokenizer.tokenizer)]))
+            .mark(&args.mark, &args.key)
+            .spare("html", path)?;
         if path.is_dir() {
             let index = Index::create(&path.join("index.html"))?;
             return Ok(Some(Self::Folder { folder: path.clone(), index: Mutex::new(index) }));
@@ -106,19 +111,4 @@ impl Index {
 
 fn heading(input: &Path) -> String {
     if input.as_os_str() == "-" { "standard input".to_owned() } else { input.display().to_string() }
-}
-
-/// Refuses to write over an input, or into a folder whose files are judged.
-fn refuse_inputs(args: &DetectArgs, html: &Path) -> Result<(), Error> {
-    let place = |path: &Path| path.canonicalize().ok();
-    // A file that is not there yet overwrites nothing.
-    let Some(target) = place(html) else { return Ok(()) };
-    let named = args.paths.iter().chain(&args.ids).chain(&args.prompt_file);
-    for input in named.filter_map(|path| place(path)) {
-        if target.starts_with(&input) {
-            let allowed = "a file or folder that is not itself an input of the detection";
-            return Err(Error::parameter("html", html.display(), allowed));
-        }
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use greenmark::detect::{Report, Verdict};
+use greenmark::document::visible::one_line;
 
 use super::super::entropy;
 use super::regions;
@@ -13,7 +14,7 @@ pub(super) fn text(name: Option<&Path>, report: &Report) -> String {
     let mut text = String::new();
     if let Some(name) = name {
         // A String takes every write.
-        let _ = write!(text, "{}: ", name.display());
+        let _ = write!(text, "{}: ", one_line(&name.display().to_string()));
     }
     text.push_str(&first_line(report));
     text.push('\n');

@@ -81,6 +81,9 @@ pub(super) fn run(args: &EvalEntropyArgs) -> Result<Exit> {
     if args.tokens == 0 {
         return Err(Error::parameter("tokens", 0, "at least 1").into());
     }
+    if !(1..=1000).contains(&args.keys) {
+        return Err(Error::parameter("keys", args.keys, "1 to 1000").into());
+    }
     let flags =
         MarkArgs { gamma: Some(args.gamma), delta: Some(args.delta), ..MarkArgs::default() };
     let loaded = Loaded::open(&args.source)?;

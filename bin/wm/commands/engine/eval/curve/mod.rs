@@ -9,6 +9,8 @@ mod measure;
 mod plan;
 mod table;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::engine::Generation;
@@ -23,6 +25,7 @@ use crate::args::EvalCurveArgs;
 use crate::commands::engine::generate::can_be_written;
 use crate::commands::engine::loaded::Loaded;
 use crate::exit::Exit;
+use crate::keep::Reads;
 use crate::output::{self, note};
 
 /// Words of a human passage that make a prompt.
@@ -50,6 +53,7 @@ struct Agreement {
 pub(super) fn run(args: &EvalCurveArgs) -> Result<Exit> {
     let plan = Plan::new(args)?;
     if let Some(path) = &args.plot {
+        Reads::default().files([&PathBuf::from(&args.source.weights.model)]).spare("plot", path)?;
         can_be_written(path)?;
     }
     let loaded = Loaded::open(&args.source)?;
