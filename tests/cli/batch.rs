@@ -209,3 +209,73 @@ fn records_come_out_while_more_input_may_follow_and_a_closed_pipe_ends_the_run()
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(141), ""));
 }
+
+#[cfg(feature = "engine")]
+#[test]
+fn a_model_reads_the_texts_of_many_judges_one_at_a_time() {
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    let bench = Bench::new();
+    let model = crate::support::tiny_model("llama");
+    // Short, since the model reads them token by token; no two are the same.
+    let line = |index: usize| format!("{}\n", json!({"id": index, "text": &HUMAN[index..80]}));
+    let flags = ["--jsonl", "text", "--json", "--offline", "--entropy", &model, "--threads"];
+    let mut child = bench
+        .user
+        .command(&bench.args(&[&flags[..], &["4"]].concat()))
+        .stdin(Stdio::piped())
+        // A file takes everything while nobody reads, a pipe does not.
+        .stdout(std::fs::File::create(bench.user.path("out.jsonl")).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for index in 0..8 {
+        stdin.write_all(line(index).as_bytes()).unwrap();
+        sleep(Duration::from_millis(3));
+    }
+    drop(stdin);
+    // Far longer than the run takes: only judges that wait for each other use it up.
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > Duration::from_mins(2) {
+            child.kill().unwrap();
+            panic!("the judges wait for each other");
+        }
+        sleep(Duration::from_millis(10));
+    }
+    let lines: String = (0..8).map(line).collect();
+    let one =
+        bench.user.run_with_stdin(&bench.args(&[&flags[..], &["1"]].concat()), lines.as_bytes());
+    assert_eq!(crate::support::read(bench.user.path("out.jsonl")), one.stdout, "{}", one.block());
+    let rows = rows(&one);
+    assert_eq!(rows.len(), 9);
+    for row in &rows[..8] {
+        assert_eq!(row["report"]["entropy"]["source"]["name"], model.as_str(), "{row}");
+    }
+}
+
+#[cfg(feature = "engine")]
+#[test]
+fn a_model_that_cannot_read_the_texts_stops_the_run_before_the_first() {
+    let bench = Bench::new();
+    let file = bench.user.file("texts.jsonl", mixed());
+    let none = bench.user.path("none.gguf").display().to_string();
+    let human = bench.user.file("human.txt", HUMAN);
+    for paths in [&[&file, "--jsonl", "text"][..], &[&human], &[&human, &human]] {
+        let run = bench.detect(&[paths, &["--json", "--offline", "--entropy", &none]].concat());
+        run.refused(2, &["none.gguf"]);
+        assert_eq!((run.stderr.lines().count(), run.stdout.as_str()), (1, ""), "{}", run.block());
+    }
+    // The inputs are not waited for: standard input stays open and empty.
+    let mut child = bench
+        .user
+        .command(&bench.args(&["--offline", "--entropy", &none]))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _open = child.stdin.take();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+}

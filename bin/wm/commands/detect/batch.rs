@@ -1,13 +1,17 @@
 //! Many texts: judged on all cores, shown in the order of the inputs, with bounded memory.
 //!
-//! One thread takes the inputs in order, a pool judges them, and this thread shows the results in
+//! One thread takes the inputs in order, others judge them, and this thread shows the results in
 //! order. A [`Gate`] bounds what is under way, so that neither a long file nor a slow text piles
 //! anything up, and the output is the same for any number of threads.
+//!
+//! The judges are plain threads, not workers of rayon: a judge may hold the lock of the model that
+//! reads for `--entropy` while the model computes in rayon's pool, whose workers take up other jobs
+//! when they wait. A job that was a judge would wait for the lock that its own thread holds.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -52,20 +56,25 @@ pub(super) enum Outcome {
     },
 }
 
+/// An input under way.
+struct Taken {
+    /// From 0, in the order of the inputs.
+    place: u64,
+    /// Bytes that the gate let in for it.
+    size: u64,
+    input: Input,
+}
+
 /// What the threads tell the one that shows.
 enum Event {
-    Input {
-        place: u64,
-        size: u64,
-        input: Input,
-    },
+    Taken(Taken),
     Judged {
         place: u64,
         size: u64,
         record: Record,
     },
-    /// No input is left after this many.
-    End(u64),
+    /// No input is left after this many; nothing when the inputs broke off by a fault.
+    End(Option<u64>),
 }
 
 /// Judges every input. One that fails does not keep the others from being judged.
@@ -75,59 +84,96 @@ pub(super) fn run(run: &Run<'_>, inputs: Inputs) -> Result<Exit> {
         Some(threads) => usize::from(threads),
         None => thread::available_parallelism().map_or(1, usize::from),
     };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .context("cannot start the threads of --threads")?;
-    let gate = Arc::new(Gate::new(threads * INPUTS_PER_THREAD));
+    let limit = threads * INPUTS_PER_THREAD;
+    let gate = Arc::new(Gate::new(limit));
     let (events, received) = mpsc::channel();
     take_inputs(inputs, Arc::clone(&gate), events.clone())?;
 
     let mut sink = Sink::new(run)?;
-    let shown = pool.in_place_scope(|scope| {
-        let mut waiting: BTreeMap<u64, (u64, Record)> = BTreeMap::new();
-        let (mut next, mut end) = (0, None);
-        while end != Some(next) {
-            // This thread holds a sender, so the channel is open.
-            match received.recv().context("the inputs ended without notice")? {
-                Event::Input { place, size, input } => {
-                    let events = events.clone();
-                    scope.spawn(move |_| {
-                        let record = judge(run, input);
-                        // Nobody listens after a closed pipe.
-                        let _ = events.send(Event::Judged { place, size, record });
-                    });
-                }
-                Event::Judged { place, size, record } => {
-                    waiting.insert(place, (size, record));
-                    while let Some((size, record)) = waiting.remove(&next) {
-                        sink.take(run, record)?;
-                        gate.leave(size);
-                        next += 1;
-                    }
-                }
-                Event::End(inputs) => end = Some(inputs),
-            }
+    let (work, queue) = mpsc::sync_channel(limit);
+    let queue = Mutex::new(queue);
+    let shown = thread::scope(|scope| {
+        for _ in 0..threads {
+            let (queue, events) = (&queue, events.clone());
+            thread::Builder::new()
+                .name("judge".to_owned())
+                .spawn_scoped(scope, move || judge_queue(run, queue, &events))
+                .context("cannot start the threads of --threads")?;
         }
-        Ok(())
+        show_in_order(received, work, &gate, |record| sink.take(run, record))
     });
     gate.close();
     shown.and_then(|()| sink.finish(run, started))
 }
 
+/// Hands the inputs to the judges and `show` the records in the order of the inputs.
+///
+/// Owns its ends of the channels: their loss sends the judges home, also when the run ends early.
+#[expect(clippy::needless_pass_by_value, reason = "the judges wait until these are dropped")]
+fn show_in_order(
+    received: Receiver<Event>,
+    work: SyncSender<Taken>,
+    gate: &Gate,
+    mut show: impl FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let mut waiting: BTreeMap<u64, (u64, Record)> = BTreeMap::new();
+    let (mut next, mut end) = (0, None);
+    while end != Some(next) {
+        match received.recv().context("the judges ended without notice")? {
+            // The gate lets in no more than the queue holds: this does not wait.
+            Event::Taken(taken) => work.send(taken).context("the judges ended without notice")?,
+            Event::Judged { place, size, record } => {
+                waiting.insert(place, (size, record));
+                while let Some((size, record)) = waiting.remove(&next) {
+                    show(record)?;
+                    gate.leave(size);
+                    next += 1;
+                }
+            }
+            Event::End(None) => anyhow::bail!(
+                "the inputs broke off by an internal error; please report it with the message above"
+            ),
+            Event::End(inputs) => end = inputs,
+        }
+    }
+    Ok(())
+}
+
+/// Judges what comes through the queue until nobody sends or nobody listens.
+fn judge_queue(run: &Run<'_>, queue: &Mutex<Receiver<Taken>>, events: &Sender<Event>) {
+    loop {
+        // One judge waits for an input with the lock in hand, the others for the lock.
+        let taken = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Taken { place, size, input }) = taken else { return };
+        let record = judge(run, input);
+        if events.send(Event::Judged { place, size, record }).is_err() {
+            return;
+        }
+    }
+}
+
 /// Takes the inputs one after the other on a thread of its own, which may wait for standard input
 /// long after the run has ended; nobody waits for it.
 fn take_inputs(inputs: Inputs, gate: Arc<Gate>, events: Sender<Event>) -> Result<()> {
-    let take = move || {
-        let mut place = 0;
-        for input in inputs {
-            let size = input.size();
-            if !gate.enter(size) || events.send(Event::Input { place, size, input }).is_err() {
-                return;
+    let take = {
+        let events = events.clone();
+        move || {
+            let mut place = 0;
+            for input in inputs {
+                let size = input.size();
+                let is_open = gate.enter(size)
+                    && events.send(Event::Taken(Taken { place, size, input })).is_ok();
+                if !is_open {
+                    break;
+                }
+                place += 1;
             }
-            place += 1;
+            place
         }
-        let _ = events.send(Event::End(place));
+    };
+    let take = move || {
+        // The run waits for this notice, also after a fault. Nobody listens after a closed pipe.
+        let _ = events.send(Event::End(catch_unwind(AssertUnwindSafe(take)).ok()));
     };
     thread::Builder::new()
         .name("inputs".to_owned())
@@ -138,10 +184,11 @@ fn take_inputs(inputs: Inputs, gate: Arc<Gate>, events: Sender<Event>) -> Result
 
 /// Judges one input and renders what is shown of it.
 fn judge(run: &Run<'_>, input: Input) -> Record {
-    let input = input.parsed(run.args.jsonl.as_deref());
-    let label = input.label();
-    let place = label.place();
+    let mut label = input.label();
     let judged = catch_unwind(AssertUnwindSafe(|| {
+        let input = input.parsed(run.args.jsonl.as_deref());
+        label = input.label();
+        let place = label.place();
         let judged = run.judge(input)?;
         let report = &judged.report;
         let (verdict, tokens) = (report.verdict, report.tokens);
@@ -160,7 +207,7 @@ fn judge(run: &Run<'_>, input: Input) -> Record {
         let record = run.args.json.then(|| error_record(&label, &error, &message));
         (Outcome::Failed { message, record }, exit::of(&error))
     });
-    Record { place, outcome, exit }
+    Record { place: label.place(), outcome, exit }
 }
 
 /// Where the records go, in order.

@@ -5,14 +5,14 @@
 //! the sidecar only, and takes the bare entropies of an older one.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::Report;
 use greenmark::detect::entropy::{EntropyInput, EntropySource, GreenListBias, SamplingReport};
-use greenmark::document::{Detector, Sidecar};
+use greenmark::document::{Detector, Sidecar, sidecar_path};
 use greenmark::sample::Effective;
 use greenmark::token::TokenId;
 use serde_json::Value;
@@ -28,8 +28,11 @@ pub(super) struct Uncertainty {
     /// The model named; empty when none is.
     model: String,
     offline: bool,
-    /// Loaded when the first text needs it.
-    loaded: Mutex<Option<Arc<Measurer>>>,
+    /// Whether some text needs the model whatever its sidecar holds.
+    is_needed: bool,
+    /// The model once it is loaded. Locked while it loads and reads, one text at a time: it uses
+    /// all of rayon's workers by itself. Only threads that are no such workers may lock it.
+    loaded: Mutex<Option<Measurer>>,
 }
 
 /// A sidecar in use.
@@ -51,8 +54,15 @@ impl Uncertainty {
         Ok(Some(Self {
             model: model.clone(),
             offline: args.tokenizer.offline,
+            is_needed: needs_model(args, model),
             loaded: Mutex::new(None),
         }))
+    }
+
+    /// Loads the model when it is needed for sure, so that one that does not serve stops the run
+    /// before the first text.
+    pub(super) fn prepare(&self, detector: &Detector) -> Result<()> {
+        if self.is_needed { self.with_model(detector, |_| Ok(())) } else { Ok(()) }
     }
 
     /// The uncertainties of `text` as `detector` reads it.
@@ -84,7 +94,7 @@ impl Uncertainty {
         let known = Known { sampling: effective.as_ref(), seed: seed.unwrap_or(0) };
         let ids: Vec<TokenId> = pieces.iter().map(|piece| piece.id).collect();
         let bias = GreenListBias::of(detector.profile().scheme());
-        let tokens = self.measurer(detector)?.measure(prompt, &ids, bias, known)?;
+        let tokens = self.with_model(detector, |model| model.measure(prompt, &ids, bias, known))?;
         Ok(EntropyInput {
             source: EntropySource::Model(self.model_name().to_owned()),
             sampling: sampling.filter(|_| effective.is_some()),
@@ -96,17 +106,34 @@ impl Uncertainty {
         if self.model.is_empty() { DEFAULT_MODEL } else { &self.model }
     }
 
-    fn measurer(&self, detector: &Detector) -> Result<Arc<Measurer>> {
-        // A panic elsewhere leaves a model or nothing behind, both of which are whole.
+    /// What `work` makes of the model, which is loaded first when it is not yet.
+    fn with_model<T>(
+        &self,
+        detector: &Detector,
+        work: impl FnOnce(&Measurer) -> Result<T>,
+    ) -> Result<T> {
+        // A panic leaves a model or nothing behind, both of which are whole.
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(measurer) = &*loaded {
-            return Ok(Arc::clone(measurer));
+        if let Some(model) = &*loaded {
+            return work(model);
         }
         let tokenizer = detector.shared_tokenizer();
-        let measurer = Arc::new(Measurer::open(self.model_name(), self.offline, tokenizer)?);
-        *loaded = Some(Arc::clone(&measurer));
-        Ok(measurer)
+        work(loaded.insert(Measurer::open(self.model_name(), self.offline, tokenizer)?))
     }
+}
+
+/// Whether some input has no sidecar that could serve in place of `model`: without a name, only
+/// files that are named themselves have one.
+fn needs_model(args: &DetectArgs, model: &str) -> bool {
+    let has_none = |path: &PathBuf| {
+        let is_text = path.as_os_str() == "-" || path.exists();
+        is_text && (path.is_dir() || !sidecar_path(path).is_file())
+    };
+    !model.is_empty()
+        || args.jsonl.is_some()
+        || args.ignore_sidecar
+        || args.paths.is_empty()
+        || args.paths.iter().any(has_none)
 }
 
 /// Whether `path` is a file that no model is kept in.

@@ -57,6 +57,9 @@ pub(crate) fn run(args: &DetectArgs) -> Result<Exit> {
     let tokenizer = resolve_tokenizer(&args.tokenizer)?;
     let profile = resolve_profile(&args.mark, identify(&tokenizer), &key)?;
     let detector = Detector::new(tokenizer, profile, &key.key, options)?;
+    if let Some(uncertainty) = &uncertainty {
+        uncertainty.prepare(&detector)?;
+    }
     let several = matches!(work, Work::Many(_));
     let renderer = Renderer::new(args, several)?;
     let run = Run { args, detector, key, options, normalizers, prompt, renderer, uncertainty };
