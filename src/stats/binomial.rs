@@ -8,7 +8,8 @@ use super::loader::ln_binomial_density;
 /// their exact ratios. The smaller of the two tails is summed, so nothing cancels. The number of
 /// terms is of the order of sqrt(n) around the mean and small in a far tail.
 ///
-/// `p` outside (0, 1) is taken at its limit: every trial fails or every trial succeeds.
+/// `p` outside (0, 1) is taken at its limit: every trial fails or every trial succeeds. A `p` above
+/// 0 and below 2.3e-308 (a subnormal number) is taken as that: the result is then an upper bound.
 #[must_use]
 pub fn ln_binomial_upper(n: u64, k: u64, p: f64) -> f64 {
     if k == 0 {
@@ -20,6 +21,8 @@ pub fn ln_binomial_upper(n: u64, k: u64, p: f64) -> f64 {
     if p >= 1.0 {
         return 0.0;
     }
+    // 1 / p must be finite.
+    let p = p.max(f64::MIN_POSITIVE);
     let trials = n as f64;
     if k as f64 > trials * p {
         ln_binomial_density(k as f64, trials, p) + upper_series(n, k, p).ln()

@@ -82,6 +82,8 @@ fn values_outside_their_range_are_refused_by_name() {
         (&["binomial", "--n", "5", "--k", "-2", "--p", "0.5"], &["k: -2"]),
         (&["binomial", "--n", "5", "--k", "2", "--p", "nan"], &["p: NaN", "from 0 to 1"]),
         (&["binomial", "--n", "5", "--k", "2", "--p", "1.5"], &["p: 1.5"]),
+        (&["binomial", "--n", "10000000", "--k", "5000000", "--p", "5e-324"], &["2.3e-308 to 1"]),
+        (&["weighted", "--weights", "[1,2,3]", "--p", "1e-320", "--x", "6"], &["2.3e-308 to 1"]),
         (&["gamma", "--shape", "0", "--x", "1"], &["shape: 0", "from 0.001"]),
         (&["gamma", "--shape", "2", "--x", "-1"], &["x: -1"]),
         (&["normal", "--z", "inf"], &["z: inf"]),
@@ -93,4 +95,12 @@ fn values_outside_their_range_are_refused_by_name() {
     ] {
         tail(args).refused(2, parts);
     }
+}
+
+#[test]
+fn weights_far_apart_have_bounds_that_agree() {
+    let weights = ["weighted", "--weights", "[1,1e-13,1e-14,1e-15]"];
+    let report = tail_json(&[&weights[..], &["--p", ".25", "--x", "1.0000000000001"]].concat());
+    assert_close(&report["p"], 0.0625, 1e-3);
+    assert_close(&report["lower"]["p"], 0.0625, 1e-3);
 }

@@ -355,3 +355,69 @@ fn far_beyond_the_promise_the_bounds_still_hold() {
     assert!(bounds.upper.log10() < -700.0 && bounds.lower < bounds.upper);
     assert!(ratio(&bounds) <= 1.02, "{}", ratio(&bounds));
 }
+
+#[test]
+fn weights_that_span_many_orders_of_magnitude_are_exact() {
+    let all = |weights: &[f64], rate: f64| -> Vec<Trial> {
+        weights.iter().map(|&weight| Trial { weight, rate }).collect()
+    };
+    let spread = all(&[1.0, 1e-13, 1e-14, 1e-15], 0.25);
+    assert_holds(&weighted_upper(&spread, 1.0 + 1e-13), 0.0625);
+    // Rare successes of weights far apart: the chance that all succeed.
+    let weights = [1.0, 1e-3, 1e-6, 1e-9, 1e-11, 1e-13];
+    for rate in [1e-3, 1e-6, 1e-12] {
+        let trials = all(&weights, rate);
+        assert_holds(&weighted_upper(&trials, weights.iter().sum()), rate.powi(6));
+    }
+    // The chance itself is below the smallest double: neither certain nor impossible.
+    let trials = all(&weights, 1e-70);
+    let bounds = weighted_upper(&trials, weights.iter().sum());
+    let exact = 6.0 * 1e-70f64.ln();
+    assert!(bounds.upper.ln().is_finite() && bounds.upper.ln() >= exact * (1.0 + 1e-9));
+    assert!(bounds.lower.ln() <= exact * (1.0 - 1e-12), "{bounds:?} {exact}");
+}
+
+#[test]
+fn the_lower_bound_holds_at_the_distance_of_rounding() {
+    // Sums of whole numbers are exact, so the tail is known on either side of the tolerance: each
+    // of these falls short by a few units, where only the largest sum reaches for certain.
+    let weights = [4_503_599_627_370_496.0, 3.0, 5.0, 9.0, 17.0, 2_251_799_813_685_249.0];
+    let trials: Vec<Trial> = weights.iter().map(|&weight| Trial { weight, rate: 0.25 }).collect();
+    let total: f64 = weights.iter().sum();
+    let tolerance = 6.0 * f64::EPSILON * total;
+    for short in 0..40 {
+        let x = total - f64::from(short);
+        let probability = |least: f64| -> f64 {
+            (0..64u32)
+                .filter(|set| {
+                    let chosen = weights.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1);
+                    chosen.map(|(_, weight)| weight).sum::<f64>() >= least
+                })
+                .map(|set| {
+                    let green = set.count_ones();
+                    0.25f64.powi(green.cast_signed()) * 0.75f64.powi(6 - green.cast_signed())
+                })
+                .sum()
+        };
+        let bounds = weighted_upper(&trials, x);
+        let (lower, upper) = (bounds.lower.ln().exp(), bounds.upper.ln().exp());
+        let defined = probability(x - tolerance);
+        assert!(lower <= defined * (1.0 + 1e-12), "{short}: {lower} {defined}");
+        assert!(upper >= probability(x) * (1.0 - 1e-12), "{short}");
+    }
+}
+
+#[test]
+fn rates_that_have_no_inverse_keep_the_bounds_apart() {
+    let trials = |rate| [1.0, 2.0, 3.0].map(|weight| Trial { weight, rate });
+    for rate in [5e-324, 1e-320, 5.6e-309] {
+        let bounds = weighted_upper(&trials(rate), 6.0);
+        assert_eq!(bounds.lower.ln(), f64::NEG_INFINITY);
+        assert!(bounds.upper.ln() >= 3.0 * rate.ln() && bounds.upper.log10() < -300.0);
+        let tail = ln_binomial_upper(10_000_000, 5_000_000, rate);
+        assert!(tail.is_finite() && tail < -1e9, "{tail}");
+    }
+    // A certain part is found without them.
+    let mixed = [Trial { weight: 1.0, rate: 0.5 }, Trial { weight: 2.0, rate: 1e-320 }];
+    assert_holds(&weighted_upper(&mixed, 1.0), 0.5);
+}

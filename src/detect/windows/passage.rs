@@ -41,7 +41,7 @@ pub(super) fn counts(rate: f64, scored: usize, shortest: usize, p: LogProbabilit
         }
         walks[0] *= if n == 1 && shortest == 1 { 0.0 } else { red };
         if n >= shortest {
-            while (floor + walks.len()) as u64 > boundary {
+            while !walks.is_empty() && (floor + walks.len()) as u64 > boundary {
                 passed += walks.pop().unwrap_or(0.0);
             }
             total += if n == scored { passed } else { red * passed };

@@ -63,18 +63,23 @@ fn meet(sum: &Sum, tilted: &Tilted<'_>, halves: [Outcomes; 2]) -> TailBounds {
         mean += *probability;
         (above, *probability) = (*value, mean);
     }
-    let mut found = 0.0;
-    for &(value, probability) in &left.outcomes {
-        let reaching = right.outcomes.partition_point(|other| value + other.0 >= sum.reach());
-        if let Some(last) = reaching.checked_sub(1) {
-            let (other, mean) = right.outcomes[last];
-            found += probability * mean * (-theta * (value + other - sum.reach())).exp();
-        }
-    }
+    let found_from = |reach: f64| -> f64 {
+        let pairs = left.outcomes.iter().filter_map(|&(value, probability)| {
+            let reaching = right.outcomes.partition_point(|other| value + other.0 >= reach);
+            let (other, mean) = right.outcomes[reaching.checked_sub(1)?];
+            Some(probability * mean * (-theta * (value + other - sum.reach())).exp())
+        });
+        pairs.sum()
+    };
     let outcomes = (left.outcomes.len() + right.outcomes.len() + sum.len()) as f64;
-    let rounding = f64::EPSILON * (16.0 * outcomes + 16.0 * theta * sum.total());
-    let lower = found * (1.0 - rounding);
-    let upper = found * (1.0 + rounding) + left.dropped + right.dropped;
+    let shift = (sum.len() as f64 + 16.0) * theta * sum.total();
+    let rounding = f64::EPSILON * (16.0 * outcomes + shift);
+    // The tolerance for ties is twice what rounding can shift, so the upper bound needs no more.
+    let lower = found_from(sum.certain_reach()) * (1.0 - rounding);
+    // Each outcome may have lost a factor to underflow.
+    let underflow = outcomes * f64::MIN_POSITIVE;
+    let upper =
+        found_from(sum.reach()) * (1.0 + rounding) + left.dropped + right.dropped + underflow;
     let (lower, upper) = tilted.of_means(lower, upper);
     TailBounds::exact(lower, upper)
 }
@@ -98,7 +103,8 @@ impl Outcomes {
                 if joint >= rare {
                     next.push((value + more, joint));
                 } else {
-                    self.dropped += joint;
+                    // 0 is underflow here.
+                    self.dropped += joint.max(f64::MIN_POSITIVE);
                 }
             }
             if next.len() > MOST {

@@ -15,9 +15,8 @@ pub(super) fn bounds(sum: &Sum) -> TailBounds {
     let mut by_cost: Vec<_> = sum.trials().to_vec();
     by_cost.sort_by(|a, b| (a.rate.ln() / a.weight).total_cmp(&(b.rate.ln() / b.weight)).reverse());
     let (mut reached, mut ln) = (0.0, 0.0);
-    let margin = 0.5 * f64::EPSILON * sum.len() as f64 * sum.total();
     for trial in by_cost {
-        if reached >= sum.reach() + margin {
+        if reached >= sum.certain_reach() {
             break;
         }
         reached += trial.weight;

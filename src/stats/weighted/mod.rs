@@ -73,6 +73,13 @@ impl TailBounds {
         }
     }
 
+    /// What both say together, and the method of the smaller upper bound.
+    fn tightened(self, other: Self) -> Self {
+        let lower = if other.lower > self.lower { other.lower } else { self.lower };
+        let best = if other.upper <= self.upper { other } else { self };
+        Self { lower, ..best }
+    }
+
     /// Whether the bounds are within the stated ratio of each other.
     fn is_tight(&self) -> bool {
         self.upper.ln() - self.lower.ln() <= TARGET_RATIO.ln()
@@ -88,7 +95,11 @@ const TARGET_RATIO: f64 = 1.015;
 /// **Ties.** An observed statistic is a floating-point sum of some of these weights in some
 /// order, and must not lose its own atom to rounding: sums that fall short of `x` by at most
 /// T * 2.2e-16 * (sum of all weights), which bounds that rounding for any order, count as
-/// reaching it. Both bounds are of the probability so defined.
+/// reaching it. The lower bound is of the probability so defined. The upper one holds for the sum in
+/// real numbers and for its rounding in any order, which is half that tolerance at most.
+///
+/// A lower bound of ln 0 beside a larger upper one says that nothing is known from below. Sums that
+/// differ from `x` by no more than the tolerance can make a ratio larger than the one below.
 ///
 /// Upper / lower is at most 1.02 for T <= 10^4 and p >= 1e-30 with the kinds of weights that
 /// `tests/stats/weighted.rs` tries. Thousands of weights that differ by less than a thousandth
@@ -98,9 +109,13 @@ const TARGET_RATIO: f64 = 1.015;
 ///
 /// Values outside their ranges never make a text look marked: a weight that is not above 0 is
 /// left out, an infinite weight or a rate that is NaN is a certain success, other rates are
-/// clamped to 0..=1, and an `x` that is NaN is always reached.
+/// clamped to 0..=1, and an `x` that is NaN is always reached. Rates below 2.3e-308 (subnormal
+/// numbers) are taken as that from above and as 0 from below.
 #[must_use]
 pub fn weighted_upper(trials: &[Trial], x: f64) -> TailBounds {
+    if let Some(bounds) = between_normal_rates(trials, x) {
+        return bounds;
+    }
     let Some(sum) = Sum::new(trials, x) else {
         return TailBounds::CERTAIN;
     };
@@ -117,18 +132,28 @@ pub fn weighted_upper(trials: &[Trial], x: f64) -> TailBounds {
     if let Some(bounds) = inversion::on_common_step(&sum, &mut budget) {
         return bounds;
     }
-    if let Some(bounds) = atoms::bounds(&sum) {
+    let exact = atoms::bounds(&sum);
+    if let Some(bounds) = exact.filter(TailBounds::is_tight) {
         return bounds;
     }
-    let chernoff = chernoff::bounds(&sum);
     let narrowed = clusters::narrowed(&sum);
-    match inversion::bounds(narrowed.as_ref().unwrap_or(&sum), &mut budget) {
-        Some(bounds) if bounds.upper <= chernoff.upper => TailBounds {
-            lower: if bounds.lower > chernoff.lower { bounds.lower } else { chernoff.lower },
-            ..bounds
-        },
-        _ => chernoff,
+    let inverted = inversion::bounds(narrowed.as_ref().unwrap_or(&sum), &mut budget);
+    [exact, inverted].into_iter().flatten().fold(chernoff::bounds(&sum), TailBounds::tightened)
+}
+
+/// Rates too small to have an inverse (subnormal numbers): from above as the smallest normal one,
+/// from below as 0. `None` when there are none.
+fn between_normal_rates(trials: &[Trial], x: f64) -> Option<TailBounds> {
+    let subnormal = |rate: f64| rate > 0.0 && rate < f64::MIN_POSITIVE;
+    if !trials.iter().any(|trial| subnormal(trial.rate)) {
+        return None;
     }
+    let with = |other: f64| -> Vec<Trial> {
+        let rate = |rate: f64| if subnormal(rate) { other } else { rate };
+        trials.iter().map(|trial| Trial { rate: rate(trial.rate), ..*trial }).collect()
+    };
+    let upper = weighted_upper(&with(f64::MIN_POSITIVE), x);
+    Some(TailBounds { lower: weighted_upper(&with(0.0), x).lower, ..upper })
 }
 
 /// The smallest threshold x whose upper bound is at most `alpha`, from above, to within 1e-9 of

@@ -14,7 +14,13 @@ pub(super) struct Sum {
     reach: f64,
     /// The sum of all weights.
     total: f64,
+    /// How far rounding may shift a sum of weights, and the value to reach, against each other.
+    doubt: f64,
 }
+
+/// Tilt times the sum of the weights, and the number of trials and 16 more: times a unit in the
+/// last place, that is an error of 2e-4.
+const LARGEST_TILT: f64 = 1e12;
 
 impl Sum {
     /// `None` when `x` is reached for certain.
@@ -51,7 +57,9 @@ impl Sum {
         let spread = |trial: &Trial| trial.weight * trial.weight * trial.rate * (1.0 - trial.rate);
         open.sort_by(|a, b| spread(b).total_cmp(&spread(a)).then(b.weight.total_cmp(&a.weight)));
         let total = accurate_sum(open.iter().map(|trial| trial.weight));
-        Some(Self { trials: open, reach: reach * scale, total })
+        let certainties = (trials.len() - open.len()) as f64 * certain * scale;
+        let doubt = 0.5 * f64::EPSILON * ((open.len() + 1) as f64 * total + certainties);
+        Some(Self { trials: open, reach: reach * scale, total, doubt })
     }
 
     /// The same trials with other weights and another value to reach.
@@ -62,7 +70,9 @@ impl Sum {
             .zip(weights)
             .map(|(trial, &weight)| Trial { weight, rate: trial.rate })
             .collect();
-        Self { trials, reach, total: accurate_sum(weights.iter().copied()) }
+        let total = accurate_sum(weights.iter().copied());
+        let doubt = 0.5 * f64::EPSILON * (trials.len() + 1) as f64 * total;
+        Self { trials, reach, total, doubt }
     }
 
     pub(super) fn trials(&self) -> &[Trial] {
@@ -76,6 +86,11 @@ impl Sum {
     /// The value to reach, ties allowed for.
     pub(super) fn reach(&self) -> f64 {
         self.reach
+    }
+
+    /// A rounded sum of weights that is at least this reaches the value for certain.
+    pub(super) fn certain_reach(&self) -> f64 {
+        self.reach + self.doubt
     }
 
     pub(super) fn total(&self) -> f64 {
@@ -119,10 +134,13 @@ impl Sum {
 
     /// A tilt whose mean is near the value to reach: any tilt above 0 gives valid bounds, this
     /// one gives tight ones. It costs at least half a nat, as that by one standard deviation of a
-    /// normal law does, and stops where the expected number of failures falls below a half.
+    /// normal law does, and stops where the expected number of failures falls below a half, or
+    /// where the rounding of a sum, times the tilt, would show in the bounds: weights that are tiny
+    /// beside the largest keep their own rates.
     pub(super) fn saddle(&self) -> f64 {
         let (mean, variance) = self.tilted_moments(0.0);
-        let mut smallest = variance.sqrt().recip();
+        let most = LARGEST_TILT / ((self.len() as f64 + 16.0) * self.total);
+        let mut smallest = variance.sqrt().recip().min(most);
         while self.cumulant(smallest) - smallest * mean > 0.6 {
             smallest *= 0.5;
         }
@@ -134,7 +152,7 @@ impl Sum {
             return smallest;
         }
         let (mut low, mut high) = (smallest, 2.0 * smallest);
-        while !enough(high) && high < 1e300 {
+        while !enough(high) && high < most {
             low = high;
             high *= 2.0;
         }
@@ -146,7 +164,7 @@ impl Sum {
                 low = middle;
             }
         }
-        high
+        high.min(most)
     }
 }
 

@@ -46,13 +46,22 @@ impl Shown {
         Self { p: p.value(), p_status: p.status(), log10_p: Some(probability.log10()) }
     }
 
+    /// A lower bound: 0 says that nothing is known unless the upper bound is 0 too.
+    fn lower(bound: LogProbability, upper: LogProbability) -> Self {
+        if bound.ln() == f64::NEG_INFINITY && upper.ln() > f64::NEG_INFINITY {
+            return Self { p: None, p_status: Some("none"), log10_p: None };
+        }
+        Self::new(bound)
+    }
+
     fn line(&self) -> String {
         match (self.p, self.log10_p) {
             (Some(p), Some(log10_p)) => format!("p {p:e}, log10 p {log10_p:.6}"),
             (None, Some(log10_p)) => {
                 format!("p below 1e-300, log10 p {log10_p:.6}")
             }
-            (_, None) => "p 0, impossible".to_owned(),
+            (Some(_), None) => "p 0, impossible".to_owned(),
+            (None, None) => "no lower bound found".to_owned(),
         }
     }
 }
@@ -78,7 +87,7 @@ fn binomial(args: &BinomialArgs) -> Result<f64, Error> {
         .filter(|n| *n <= MOST_TRIALS)
         .ok_or_else(|| Error::parameter("n", args.n, format!("0 to {MOST_TRIALS}")))?;
     let k = u64::try_from(args.k).map_err(|_| Error::parameter("k", args.k, "0 or more"))?;
-    check("p", args.p, 0.0, 1.0)?;
+    check_rate(args.p)?;
     Ok(ln_binomial_upper(n, k, args.p))
 }
 
@@ -107,7 +116,7 @@ fn weighted(args: &WeightedArgs) -> Result<()> {
         check("weights", weight, 0.0, 1e300)?;
     }
     for &rate in &rates {
-        check("p", rate, 0.0, 1.0)?;
+        check_rate(rate)?;
     }
     check("x", args.x, f64::MIN, f64::MAX)?;
     let trials: Vec<Trial> =
@@ -115,7 +124,7 @@ fn weighted(args: &WeightedArgs) -> Result<()> {
     let bounds = weighted_upper(&trials, args.x);
     let tail = WeightedTail {
         upper: Shown::new(bounds.upper),
-        lower: Shown::new(bounds.lower),
+        lower: Shown::lower(bounds.lower, bounds.upper),
         method: bounds.method,
         trials: trials.len(),
     };
@@ -130,6 +139,15 @@ fn weighted(args: &WeightedArgs) -> Result<()> {
     output::line(&tail.upper.line())?;
     output::line(&format!("at least: {}", tail.lower.line()))?;
     output::line(&format!("method: {method}"))
+}
+
+/// A chance: 0, or large enough that its inverse is a number.
+fn check_rate(rate: f64) -> Result<(), Error> {
+    check("p", rate, 0.0, 1.0)?;
+    if rate == 0.0 || rate >= f64::MIN_POSITIVE {
+        return Ok(());
+    }
+    Err(Error::parameter("p", format!("{rate:e}"), "0, or a number from 2.3e-308 to 1"))
 }
 
 fn check(name: &'static str, value: f64, low: f64, high: f64) -> Result<(), Error> {
