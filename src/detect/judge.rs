@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::detect::entropy::{
-    EntropyInput, GreenListBias, WeightedTest, examine, likelihood_ratio_weight,
+    EntropyInput, GreenListBias, Levels, WeightedTest, examine, likelihood_ratio_weight,
 };
 use crate::detect::evidence::is_green;
 use crate::detect::report::SCHEMA;
@@ -123,11 +123,13 @@ impl Report {
             }
         }
         // Weights are known for the text as given only: the family has one look.
+        let levels = Levels {
+            plain: options.alpha.shared(sharing),
+            likelihood_ratio: options.alpha.shared(families.len() as u64),
+        };
         let sharing = families.len() as u64;
-        let examined = context
-            .entropy
-            .as_ref()
-            .map(|input| examine(input, bias, &looks[0], options.alpha.shared(sharing)));
+        let examined =
+            context.entropy.as_ref().map(|input| examine(input, bias, &looks[0], levels));
         let (entropy, weighted) = examined.unzip();
         if let (Some(bias), Some(weighted)) = (bias, weighted.flatten()) {
             candidates.push(likelihood_ratio(&weighted, bias, &looks[0], sharing, options));

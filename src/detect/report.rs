@@ -91,7 +91,7 @@ pub struct TestReport {
     /// The status of a missing z.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z_status: Option<&'static str>,
-    /// Exact one-sided p of this test alone.
+    /// One-sided p of this test alone: exact, but an upper bound for the likelihood ratio.
     pub p_value: PValue,
     /// The status of a missing p.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,7 +200,7 @@ pub struct Report {
     /// The status of a missing z.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub z_status: Option<&'static str>,
-    /// Exact one-sided p of the deciding test alone.
+    /// One-sided p of the deciding test alone: exact, but an upper bound for the likelihood ratio.
     pub p_value: PValue,
     /// The status of a missing p.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,14 +1,20 @@
 //! Weights and chances against exact enumeration of green lists, closed forms and the figures of
 //! the papers.
 
-use greenmark::detect::Alpha;
 use greenmark::detect::entropy::{
-    Chances, GreedyStep, GreenListBias, Rule, StepDistribution, TokenUncertainty, WeightedTest,
-    detectability, likelihood_ratio_weight, plain_power, power, tokens_needed,
+    Chances, EntropyInput, EntropySource, GreedyStep, GreenListBias, Levels, Rule,
+    StepDistribution, TokenUncertainty, WeightedTest, detectability, likelihood_ratio_weight,
+    plain_power, power, tokens_needed,
 };
+use greenmark::detect::{Alpha, DetectOptions, WindowSearch};
+use greenmark::document::Circumstances;
 use greenmark::prf::ChaCha8Stream;
+use greenmark::profile::SchemeParameters;
 use greenmark::stats::ln_binomial_upper;
+use greenmark::text::Normalizer;
 use proptest::prelude::*;
+
+use crate::sentences::detector;
 
 const BIAS: GreenListBias = GreenListBias { gamma: 0.5, delta: 2.0 };
 
@@ -34,6 +40,11 @@ fn enumerate(bias: GreenListBias, p: &[f64], x: usize) -> (f64, f64, f64) {
         green += chance * delta.exp() * mass / z;
     }
     (a, b, green)
+}
+
+/// Both tests at the same alpha.
+fn both(alpha: Alpha) -> Levels {
+    Levels { plain: alpha, likelihood_ratio: alpha }
 }
 
 fn close(found: f64, expected: f64, tolerance: f64) {
@@ -427,7 +438,7 @@ fn the_likelihood_ratio_finds_what_it_promises_and_accuses_at_its_level() {
         accused += is_found(&test(&coins));
         let greens = green.iter().filter(|green| **green).count() as u64;
         plain_found += u32::from(ln_binomial_upper(48, greens, 0.5) <= alpha.log().ln());
-        promised += detectability(BIAS, &tokens, alpha).unwrap().likelihood_ratio.power;
+        promised += detectability(BIAS, &tokens, both(alpha)).unwrap().likelihood_ratio.power;
     }
     let share = |count: u32| f64::from(count) / f64::from(runs);
     println!(
@@ -454,8 +465,58 @@ fn power_by_hand() {
     assert_eq!(power(0.5, &[], alpha).power, 0.0);
 
     let tokens = [uncertain(1.0, STEPS[2], 0), uncertain(0.1, STEPS[0], 0), None];
-    let found = detectability(BIAS, &tokens, alpha).unwrap();
+    let found = detectability(BIAS, &tokens, both(alpha)).unwrap();
     assert_eq!((found.scored, found.carrying), (3, 1));
     assert!(found.sentence().starts_with("1 of 3 scored tokens could carry a mark"));
-    assert_eq!(detectability(BIAS, &[None], alpha), None);
+    assert_eq!(detectability(BIAS, &[None], both(alpha)), None);
+}
+
+#[test]
+fn the_search_for_a_length_goes_up_to_ten_million() {
+    // Normal approximation: ((4 + 1.2816) / (2 (rate - .5)))^2 is 9.0 million, above 2^23.
+    let alpha = Alpha::default();
+    let needed = tokens_needed(0.5, 0.500_88, 0.9, alpha).unwrap();
+    assert!((8_900_000..9_100_000).contains(&needed), "{needed}");
+    // And 11.2 million.
+    assert_eq!(tokens_needed(0.5, 0.500_79, 0.9, alpha), None);
+}
+
+#[test]
+fn the_power_of_a_report_is_at_the_alpha_that_each_deciding_test_is_left_with() {
+    let text = "The keeper climbed\r\nthe tower every evening and lit the lamp of the house.";
+    let token = uncertain(1.0, STEPS[1], 0);
+    // Looks: as given and with other newlines. Families: whole, likelihood ratio and windows.
+    for (normalizers, windows, plain_pays, ratio_pays) in [
+        (&[][..], WindowSearch::Off, 2_u32, 2_u32),
+        (&[Normalizer::Newlines][..], WindowSearch::Off, 4, 2),
+        (&[Normalizer::Newlines][..], WindowSearch::On, 6, 3),
+    ] {
+        // So lenient that few tokens have a power to speak of.
+        let options =
+            DetectOptions { alpha: Alpha::new(0.3).unwrap(), windows, ..DetectOptions::default() };
+        let detector = detector(SchemeParameters::default(), options);
+        let tokens = vec![token; detector.pieces(text).unwrap().len()];
+        let source = EntropySource::Model("m".to_owned());
+        let circumstances = Circumstances {
+            normalizers,
+            entropy: Some(EntropyInput { source, sampling: None, tokens }),
+            ..Circumstances::default()
+        };
+        let report = detector.text(text, &circumstances).unwrap();
+        let found = report.entropy.unwrap().detectability.unwrap();
+        close(found.plain.alpha, 0.3 / f64::from(plain_pays), 1e-12);
+        close(found.likelihood_ratio.alpha, 0.3 / f64::from(ratio_pays), 1e-12);
+        let bias = GreenListBias::of(&SchemeParameters::default()).unwrap();
+        let scored = vec![token; usize::try_from(found.scored).unwrap()];
+        let levels = Levels {
+            plain: options.alpha.shared(u64::from(plain_pays)),
+            likelihood_ratio: options.alpha.shared(u64::from(ratio_pays)),
+        };
+        let expected = detectability(bias, &scored, levels).unwrap();
+        assert_eq!(
+            (found.plain, found.likelihood_ratio),
+            (expected.plain, expected.likelihood_ratio)
+        );
+        assert!(found.plain.power > 0.0 && found.likelihood_ratio.power > 0.0);
+    }
 }

@@ -2,7 +2,7 @@
 
 use greenmark::detect::entropy::{Chances, EntropyInput, EntropySource, TokenUncertainty};
 use greenmark::detect::{
-    Correction, DetectOptions, Region, Report, Sentences, TokenDetails, Verdict, Warning,
+    Alpha, Correction, DetectOptions, Region, Report, Sentences, TokenDetails, Verdict, Warning,
 };
 use greenmark::document::Circumstances;
 use greenmark::document::marked::{Mark, merged, stretches};
@@ -259,6 +259,32 @@ fn uncertainty_is_shown_where_it_was_measured() {
     for said in [sentence, "&lt;model&gt;", "likelihood ratio", "; entropy 1.23 nats, weight "] {
         assert!(html.contains(said), "{said}");
     }
+}
+
+#[test]
+fn an_entropy_weighted_p_that_decides_is_called_an_upper_bound() {
+    let text = "The keeper climbed the tower. He lit the lamp. Then he slept until noon.";
+    let options = DetectOptions { alpha: Alpha::new(0.1).unwrap(), ..options() };
+    let detector = detector(SchemeParameters::default(), options);
+    let plain = detector.text(text, &Circumstances::default()).unwrap();
+    // Only the green tokens have a weight, so that the likelihood ratio decides.
+    let chances =
+        Chances { spike_entropy: 0.7, probability: 0.25, step_green: 0.6, token_green: 0.7 };
+    let known = TokenUncertainty { entropy: 1.2, chances: Some(chances) };
+    let details = plain.token_details.as_ref().unwrap();
+    let tokens = details.iter().map(|token| (token.colour == "green").then_some(known)).collect();
+    let source = EntropySource::Model("m".into());
+    let circumstances = Circumstances {
+        entropy: Some(EntropyInput { source, sampling: None, tokens }),
+        ..Circumstances::default()
+    };
+    let weighted = detector.text(text, &circumstances).unwrap();
+    let page = |report| render(&Page { report, text: Some(text), name: "t" }).unwrap();
+    let (exact, bound) =
+        ("exact, for the deciding test alone", "an upper bound, for the deciding test alone");
+    let (plain, weighted) = (page(&plain), page(&weighted));
+    assert!(plain.contains(exact) && !plain.contains(bound));
+    assert!(weighted.contains(bound) && !weighted.contains(exact));
 }
 
 #[test]

@@ -4,16 +4,36 @@
 use serde::Serialize;
 
 use crate::detect::Alpha;
+use crate::detect::entropy::weighted::rounding_slack;
 use crate::detect::entropy::{GreenListBias, Rule, TokenUncertainty, carries};
 use crate::stats::{Trial, weighted_threshold, weighted_upper};
 
 /// What one test would find in a text if it were marked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Power {
+    /// The accepted rate of false accusations that the test is left with.
+    pub alpha: f64,
     /// Expected effect size, in standard deviations of the null.
     pub z: f64,
-    /// Chance that the test's p is at most alpha.
+    /// Chance that the test's p is at most [`Power::alpha`].
     pub power: f64,
+}
+
+impl Power {
+    /// [`Power::power`] in whole percent; never 0% or 100% where it is not.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        percent(self.power)
+    }
+}
+
+/// What is left of alpha for each test that may decide, after paying for the others in play.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Levels {
+    /// For the plain count.
+    pub plain: Alpha,
+    /// For the likelihood-ratio test.
+    pub likelihood_ratio: Alpha,
 }
 
 /// What could be found in a text if it were marked.
@@ -23,16 +43,15 @@ pub struct Detectability {
     pub scored: u64,
     /// Scored tokens that could carry a mark ([`carries`]).
     pub carrying: u64,
-    /// The accepted rate of false accusations of each test.
-    pub alpha: f64,
     /// The plain count of green tokens.
     pub plain: Power,
-    /// The likelihood-ratio test.
+    /// The likelihood-ratio test, which only a detection with measured uncertainties makes.
     pub likelihood_ratio: Power,
 }
 
 impl Detectability {
-    /// The larger of both powers.
+    /// The larger of both powers: a detection that makes both tests at these levels finds a marked
+    /// text at least so often.
     #[must_use]
     pub fn best_power(&self) -> f64 {
         self.plain.power.max(self.likelihood_ratio.power)
@@ -46,14 +65,8 @@ impl Detectability {
              detect it is {}",
             self.carrying,
             self.scored,
-            self.best_power_in_words()
+            percent(self.best_power())
         )
-    }
-
-    /// [`Detectability::best_power`] in whole percent; never 0% or 100% where it is not.
-    #[must_use]
-    pub fn best_power_in_words(&self) -> String {
-        percent(self.best_power())
     }
 }
 
@@ -67,13 +80,13 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Computes it for the scored tokens of a text, each test at `alpha`. A token without a known
-/// uncertainty is taken as unmarked. `None` when nothing is known of any token.
+/// Computes it for the scored tokens of a text, each test at its own level. A token without a
+/// known uncertainty is taken as unmarked. `None` when nothing is known of any token.
 #[must_use]
 pub fn detectability(
     bias: GreenListBias,
     tokens: &[Option<TokenUncertainty>],
-    alpha: Alpha,
+    levels: Levels,
 ) -> Option<Detectability> {
     let chances: Vec<_> = tokens.iter().map(|token| token.and_then(|t| t.chances)).collect();
     if chances.iter().all(Option::is_none) {
@@ -87,9 +100,8 @@ pub fn detectability(
     Some(Detectability {
         scored: tokens.len() as u64,
         carrying: chances.iter().flatten().filter(|chances| carries(bias, chances)).count() as u64,
-        alpha: alpha.value(),
-        plain: power(bias.gamma, &plain, alpha),
-        likelihood_ratio: power(bias.gamma, &ratio, alpha),
+        plain: power(bias.gamma, &plain, levels.plain),
+        likelihood_ratio: power(bias.gamma, &ratio, levels.likelihood_ratio),
     })
 }
 
@@ -109,9 +121,8 @@ pub fn power(gamma: f64, tokens: &[(f64, f64)], alpha: Alpha) -> Power {
     let excess: f64 = marked.iter().map(|trial| trial.weight * (trial.rate - gamma)).sum();
     let z = if squares > 0.0 { excess / (squares * gamma * (1.0 - gamma)).sqrt() } else { 0.0 };
     let power = weighted_threshold(&null, alpha.log()).map_or(0.0, |threshold| {
-        let slack = 1e-10 * null.iter().map(|trial| trial.weight).sum::<f64>();
         // The lower bound: no chance is promised that is not there.
-        weighted_upper(&marked, threshold - slack).lower.ln().exp()
+        weighted_upper(&marked, threshold - rounding_slack(&null)).lower.ln().exp()
     });
-    Power { z, power }
+    Power { alpha: alpha.value(), z, power }
 }

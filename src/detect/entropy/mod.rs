@@ -17,7 +17,7 @@ mod rules;
 mod step;
 mod weighted;
 
-pub use detectability::{Detectability, Power, detectability, power};
+pub use detectability::{Detectability, Levels, Power, detectability, power};
 pub use plan::{mean_green_chance, plain_power, tokens_needed};
 pub use report::{EntropyInput, EntropyReport, EntropySource, EntropyTest, SamplingReport};
 pub use rules::{CARRIES_FROM, Rule, SWEET_THRESHOLD, carries};

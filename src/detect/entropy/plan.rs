@@ -33,28 +33,29 @@ pub fn plain_power(gamma: f64, rate: f64, tokens: u64, alpha: Alpha) -> Power {
         }
     }
     let power = if low > tokens { 0.0 } else { ln_binomial_upper(tokens, low, rate).exp() };
-    Power { z, power }
+    Power { alpha: alpha.value(), z, power }
 }
 
-/// The smallest number of scored tokens from which on the plain count has at least `power`; `None`
-/// when ten million do not suffice.
+/// A number of scored tokens at which the plain count has at least `power`, while one token fewer
+/// falls short; `None` when ten million do not suffice.
 ///
-/// Power climbs in a saw-tooth, since counts are whole: a few lengths just above the answer may
-/// fall below `power` by the height of a tooth.
+/// Power climbs in a saw-tooth, since counts are whole, so there may be several such numbers close
+/// together: lengths just above the answer may fall short and lengths just below it may suffice, by
+/// the height of a tooth.
 #[must_use]
 pub fn tokens_needed(gamma: f64, rate: f64, power: f64, alpha: Alpha) -> Option<u64> {
     let enough = |tokens| plain_power(gamma, rate, tokens, alpha).power >= power;
     if rate <= gamma {
         return None;
     }
-    let mut high = 1;
+    let (mut low, mut high) = (0, 1);
     while !enough(high) {
-        high *= 2;
-        if high > MOST_TOKENS {
+        if high == MOST_TOKENS {
             return None;
         }
+        low = high;
+        high = (high * 2).min(MOST_TOKENS);
     }
-    let mut low = high / 2;
     while low + 1 < high {
         let middle = u64::midpoint(low, high);
         if enough(middle) {

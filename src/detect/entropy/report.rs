@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::detect::entropy::{
-    Detectability, GreenListBias, Rule, TokenUncertainty, WeightedTest, detectability,
+    Detectability, GreenListBias, Levels, Rule, TokenUncertainty, WeightedTest, detectability,
 };
 use crate::detect::evidence::is_green;
-use crate::detect::{Alpha, Look, Outcome};
+use crate::detect::{Look, Outcome};
 use crate::stats::PValue;
 
 /// Where uncertainties come from.
@@ -96,8 +96,9 @@ pub struct EntropyReport {
     pub mean_entropy: Option<f64>,
     /// One test for each rule whose numbers are known.
     pub tests: Vec<EntropyTest>,
-    /// What could be found if the text is marked, at the alpha that each deciding test is left
-    /// with; absent when the source does not say enough.
+    /// What could be found if the text is marked, at the alpha that each deciding test of this
+    /// report is left with: the plain count pays for every look and family, the likelihood ratio,
+    /// which has one look, for the families; absent when the source does not say enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detectability: Option<Detectability>,
     /// The same in words.
@@ -109,7 +110,7 @@ pub(crate) fn examine(
     input: &EntropyInput,
     bias: Option<GreenListBias>,
     look: &Look,
-    alpha: Alpha,
+    levels: Levels,
 ) -> (EntropyReport, Option<WeightedTest>) {
     let (mut green, mut tokens) = (Vec::new(), Vec::new());
     for (index, outcome) in look.evidence.outcomes.iter().enumerate() {
@@ -123,7 +124,7 @@ pub(crate) fn examine(
         let test = |rule: &Rule| WeightedTest::new(*rule, bias, &green, &tokens);
         Rule::ALL.iter().filter_map(test).collect()
     });
-    let detectability = bias.and_then(|bias| detectability(bias, &tokens, alpha));
+    let detectability = bias.and_then(|bias| detectability(bias, &tokens, levels));
     let sentence = match (bias, &detectability) {
         (None, _) => "this scheme has no green list: entropies are listed, weights and power are \
                       not computed"

@@ -118,12 +118,16 @@ fn tail(
         let count = statistic as u64 + u64::from(bound == Bound::Excluded);
         return LogProbability::from_ln(ln_binomial_upper(trials.len() as u64, count, bias.gamma));
     }
-    // The sum was added in another order than any that the null adds: equal sums may differ in
-    // their last digits, and the observed one must not look larger than it is.
-    let slack = 1e-10 * trials.iter().map(|trial| trial.weight).sum::<f64>();
+    let slack = rounding_slack(trials);
     let x = match bound {
         Bound::Included => statistic - slack,
         Bound::Excluded => statistic + slack,
     };
     weighted_upper(trials, x).upper
+}
+
+/// How far apart two sums of these weights may lie that are equal but for rounding: they are added
+/// in different orders, and an observed sum must not look larger than it is.
+pub(super) fn rounding_slack(trials: &[Trial]) -> f64 {
+    1e-10 * trials.iter().map(|trial| trial.weight).sum::<f64>()
 }

@@ -80,7 +80,8 @@ pub(super) fn figures(html: &mut String, report: &Report) {
         "<section id=\"figures\" aria-labelledby=\"figures-title\">\n<h2 id=\"figures-title\">\
          Figures</h2>\n<dl class=\"cards\">\n",
     );
-    match (report.green, deciding(report).map(|test| test.evidence)) {
+    let evidence = deciding(report).map(|test| test.evidence);
+    match (report.green, evidence) {
         (Some(green), evidence) => {
             let rate = match evidence {
                 Some(EvidenceSummary::Count { expected_rate, .. }) => expected_rate,
@@ -105,7 +106,14 @@ pub(super) fn figures(html: &mut String, report: &Report) {
         (None, _) => {}
     }
     card(html, "z", &effect(report.z), "effect size, in standard deviations of chance");
-    card(html, "p", &probability(report.log10_p), "exact, for the deciding test alone");
+    let alone = match (report.green, evidence) {
+        // Weighted greens: the tail of their sum is known up to certified bounds.
+        (Some(_), Some(EvidenceSummary::Sum { .. })) => {
+            "an upper bound, for the deciding test alone"
+        }
+        _ => "exact, for the deciding test alone",
+    };
+    card(html, "p", &probability(report.log10_p), alone);
     let tests = match report.hypotheses {
         0 | 1 => "one test was made, nothing to correct".to_owned(),
         looks => format!("after paying for {} tests", count(looks)),

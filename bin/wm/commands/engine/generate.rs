@@ -56,7 +56,8 @@ struct SampleReport<'a> {
     mean_entropy_nats: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted_z: Option<f64>,
-    /// How well the text can be told, for a detector that knows no prompt.
+    /// How well the text can be told, for a detector that knows no prompt: `plain` is what
+    /// `wm detect` delivers, `likelihood_ratio` what that test of `wm detect --entropy` does.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<Detectability>,
     prompt_seconds: f64,
@@ -230,7 +231,7 @@ pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
                 "marked, expected z {z:.1}, {} of {} tokens could carry it, chance to detect it {}",
                 expected.carrying,
                 expected.scored,
-                expected.best_power_in_words()
+                expected.plain.in_words()
             ),
             (None, Some(z)) => format!("marked, expected z {z:.1}"),
             (_, None) => "marked".to_owned(),

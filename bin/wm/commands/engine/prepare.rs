@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use greenmark::detect::entropy::{Detectability, GreenListBias, detectability};
+use greenmark::detect::entropy::{Detectability, GreenListBias, Levels, detectability};
 use greenmark::detect::{Alpha, Evidence, Outcome, gather};
 use greenmark::document::{self, identify};
 use greenmark::engine::{Generation, GenerationDefaults, never_marked};
@@ -68,8 +68,9 @@ impl Mark {
         gather(&*self.scheme, &self.never_marked, &[], ids)
     }
 
-    /// How well the text can be told at the default alpha by a detector that knows no prompt, over
-    /// random keys; `None` where the chances were not measured, and for schemes without a
+    /// How well the text can be told by a detector that knows no prompt, over random keys: by
+    /// `wm detect` with the plain count, which has all of the default alpha, and by
+    /// `wm detect --entropy` with the likelihood ratio, which has half of it. `None` where the chances were not measured, and for schemes without a
     /// prediction.
     pub(super) fn expected(&self, text: &Generation) -> Option<Detectability> {
         let evidence = self.evidence(&text.ids);
@@ -78,7 +79,9 @@ impl Mark {
             .filter(|(outcome, _)| matches!(outcome, Outcome::Scored(_)))
             .map(|(_, step)| Some(step.uncertainty()))
             .collect();
-        detectability(self.bias()?, &tokens, Alpha::default())
+        let alpha = Alpha::default();
+        let levels = Levels { plain: alpha, likelihood_ratio: alpha.shared(2) };
+        detectability(self.bias()?, &tokens, levels)
     }
 
     /// Whether the samples of one request begin alike: the mark replaces the draw's own noise.
