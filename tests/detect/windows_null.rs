@@ -146,3 +146,16 @@ fn long_texts_and_rare_windows_fall_back_to_the_union_bound() {
     let windows = WindowNull::new(Null::Bernoulli(0.5), 8000, 1);
     assert_eq!(windows.corrected(rare).1, Correction::UnionBound);
 }
+
+#[test]
+fn a_chance_near_one_ends_and_stays_at_most_one() {
+    for rate in [0.05, 0.5, 0.95] {
+        for shortest in [1, 25] {
+            let windows = WindowNull::new(Null::Bernoulli(rate), 400, shortest);
+            for p in [0.6, 0.999, 1.0 - 1e-12] {
+                let bound = windows.corrected(ln(p)).0.ln().exp();
+                assert!(bound >= p * (1.0 - 1e-9), "{rate} {shortest} {p}: {bound}");
+            }
+        }
+    }
+}
