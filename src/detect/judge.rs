@@ -126,6 +126,7 @@ impl Report {
         let levels = Levels {
             plain: options.alpha.shared(sharing),
             likelihood_ratio: options.alpha.shared(families.len() as u64),
+            min_scored: options.min_scored,
         };
         let sharing = families.len() as u64;
         let examined =

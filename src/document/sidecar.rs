@@ -52,10 +52,12 @@ pub struct TokenEntropy {
 impl TokenEntropy {
     /// Whether every number lies where such numbers can lie.
     fn is_possible(&self) -> bool {
+        /// The entropy of a uniform choice among 2^32 tokens.
+        const MOST_NATS: f64 = 22.2;
         let share = |value: f64| (0.0..=1.0).contains(&value);
         // Rounding may leave a sum of shares a hair above 1.
         let nearly_share = |value: f64| (0.0..1.0 + 1e-6).contains(&value);
-        self.nats >= 0.0
+        (0.0..=MOST_NATS).contains(&self.nats)
             && self.chances.is_none_or(|chances| {
                 nearly_share(chances.spike_entropy)
                     && share(chances.probability)
@@ -99,7 +101,10 @@ impl Sidecar {
             return Err(wrong(format!("sidecar version {} is not known", sidecar.version)));
         }
         if let Some(index) = sidecar.entropies.iter().position(|entry| !entry.is_possible()) {
-            return Err(wrong(format!("entropies[{index}] holds a number that cannot be")));
+            let entry = serde_json::to_string(&sidecar.entropies[index]).unwrap_or_default();
+            return Err(wrong(format!(
+                "entropies[{index}] holds a number that cannot be: {entry}"
+            )));
         }
         Ok(sidecar)
     }

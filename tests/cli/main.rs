@@ -18,6 +18,7 @@ mod entropy;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
+mod keep;
 mod keys;
 #[cfg(feature = "engine")]
 #[path = "../support/mod.rs"]

@@ -44,7 +44,7 @@ fn enumerate(bias: GreenListBias, p: &[f64], x: usize) -> (f64, f64, f64) {
 
 /// Both tests at the same alpha.
 fn both(alpha: Alpha) -> Levels {
-    Levels { plain: alpha, likelihood_ratio: alpha }
+    Levels { plain: alpha, likelihood_ratio: alpha, min_scored: 1 }
 }
 
 fn close(found: f64, expected: f64, tolerance: f64) {
@@ -511,6 +511,7 @@ fn the_power_of_a_report_is_at_the_alpha_that_each_deciding_test_is_left_with() 
         let levels = Levels {
             plain: options.alpha.shared(u64::from(plain_pays)),
             likelihood_ratio: options.alpha.shared(u64::from(ratio_pays)),
+            min_scored: options.min_scored,
         };
         let expected = detectability(bias, &scored, levels).unwrap();
         assert_eq!(

@@ -6,10 +6,11 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct PowerArgs {
-    /// Give the power at this number of scored tokens
+    /// Give the power at this number of scored tokens, 1 to 10000000
     #[arg(long, value_name = "N", conflicts_with = "power")]
     pub(crate) tokens: Option<u64>,
-    /// Give the number of scored tokens for this chance to detect the mark [default: 0.9]
+    /// Give the number of scored tokens for this chance to detect the mark, above 0 and below 1
+    /// [default: 0.9]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) power: Option<f64>,
     /// Accepted rate of false accusations [default: 3.167e-5, the p of z = 4]
@@ -42,7 +43,7 @@ pub(crate) struct PowerArgs {
     /// Never fetch anything
     #[arg(long)]
     pub(crate) offline: bool,
-    /// Texts that are written to measure
+    /// Texts that are written to measure, 1 to 1024
     #[arg(long, value_name = "N", default_value_t = 4, requires = "prompt_file")]
     pub(crate) samples: u32,
     /// Tokens of each

@@ -4,13 +4,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::detect::Alpha;
 use greenmark::detect::entropy::{
     GreenListBias, Power, StepDistribution, TokenUncertainty, likelihood_ratio_weight,
     mean_green_chance, plain_power, power, tokens_needed,
 };
+use greenmark::detect::{Alpha, Scorable};
 use greenmark::document::Sidecar;
+use greenmark::prf::Key;
 use greenmark::profile::{Delta, Gamma};
+use greenmark::scheme::{Scheme, build};
+use greenmark::token::{TokenId, TokenSet};
 use serde::{Deserialize, Serialize};
 
 use crate::args::PowerArgs;
@@ -78,7 +81,9 @@ pub(super) fn run(args: &PowerArgs) -> Result<Exit> {
         None => tokens_needed(bias.gamma, steps.rate, wanted, alpha),
     };
     let plain = plain_power(bias.gamma, steps.rate, tokens.unwrap_or(0), alpha);
-    let ratio = tokens.and_then(|tokens| likelihood_ratio(&steps.tokens, bias, tokens, alpha));
+    // Beside the plain test, as `wm detect --entropy` makes it, it has half of alpha.
+    let half = alpha.shared(2);
+    let ratio = tokens.and_then(|tokens| likelihood_ratio(&steps.tokens, bias, tokens, half));
     let plan = Plan {
         source: steps.source,
         steps: steps.count,
@@ -101,8 +106,7 @@ pub(super) fn run(args: &PowerArgs) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The power of the likelihood-ratio test over the profile's own tokens, repeated up to the
-/// length; `None` where the profile has none, or for lengths beyond what a weighted tail is exact
+/// The power of the likelihood-ratio test over steps spread evenly over the profile; `None` where the profile has none, or for lengths beyond what a weighted tail is exact
 /// for.
 fn likelihood_ratio(
     tokens: &[TokenUncertainty],
@@ -116,8 +120,12 @@ fn likelihood_ratio(
         .filter_map(|token| token.chances)
         .map(|c| (likelihood_ratio_weight(bias, &c), c.token_green))
         .collect();
-    let cycled: Vec<(f64, f64)> = weighed.iter().copied().cycle().take(length).collect();
-    (!weighed.is_empty()).then(|| power(bias.gamma, &cycled, alpha))
+    // Whole rounds of the profile, then every so many steps one: no stretch counts more than another.
+    let (all, rest) = (weighed.len().max(1), length % weighed.len().max(1));
+    let rounds = weighed.iter().copied().cycle().take(length - rest);
+    let spread = (0..rest).map(|place| weighed[place * all / rest]);
+    let steps: Vec<(f64, f64)> = rounds.chain(spread).collect();
+    (!weighed.is_empty()).then(|| power(bias.gamma, &steps, alpha))
 }
 
 fn steps(args: &PowerArgs, bias: GreenListBias) -> Result<Steps> {
@@ -139,6 +147,15 @@ fn steps(args: &PowerArgs, bias: GreenListBias) -> Result<Steps> {
     };
     let tokens = engine::measure_steps(args, &read_text(path)?, bias)?;
     measured(tokens, "model")
+}
+
+/// The places of the tokens that a detection counts: T is their number, and a repeat is none. The
+/// key does not matter.
+pub(super) fn counted(scheme: &dyn Scheme, ids: &[TokenId]) -> impl Iterator<Item = usize> {
+    let vocab = ids.iter().max().map_or(0, |largest| *largest as usize + 1);
+    let scorable = Scorable::new(scheme, &TokenSet::empty(vocab), &[], ids);
+    let places: Vec<usize> = scorable.scores(scheme).map(|(place, _)| place).collect();
+    places.into_iter()
 }
 
 fn measured(tokens: Vec<TokenUncertainty>, source: &'static str) -> Result<Steps> {
@@ -168,8 +185,15 @@ fn from_file(path: &Path, bias: GreenListBias) -> Result<Steps> {
             }
             .into());
         }
-        let tokens = sidecar
-            .entropies
+        let ids: Vec<TokenId> = sidecar.entropies.iter().filter_map(|entry| entry.id).collect();
+        // A sidecar of the first version has no ids, and no chances either.
+        let tokens = if ids.len() == sidecar.entropies.len() {
+            let scheme = build(&sidecar.profile, &Key::from_bytes([0; 32]));
+            counted(&*scheme, &ids).map(|at| sidecar.entropies[at]).collect()
+        } else {
+            sidecar.entropies
+        };
+        let tokens = tokens
             .iter()
             .map(|entry| TokenUncertainty { entropy: entry.nats, chances: entry.chances });
         return measured(tokens.collect(), "sidecar");

@@ -34,6 +34,8 @@ pub struct Levels {
     pub plain: Alpha,
     /// For the likelihood-ratio test.
     pub likelihood_ratio: Alpha,
+    /// Fewer scored tokens than this conclude nothing.
+    pub min_scored: u64,
 }
 
 /// What could be found in a text if it were marked.
@@ -97,11 +99,17 @@ pub fn detectability(
     let plain: Vec<_> = rates.clone().map(|rate| (1.0, rate)).collect();
     let ratio: Vec<_> =
         weights.iter().zip(rates).map(|(weight, rate)| (weight.unwrap_or(0.0), rate)).collect();
+    let scored = tokens.len() as u64;
+    let found = |tokens: &[(f64, f64)], alpha| {
+        let found = power(bias.gamma, tokens, alpha);
+        // A text that is too short by decree is never flagged, however strong its mark.
+        if scored < levels.min_scored { Power { power: 0.0, ..found } } else { found }
+    };
     Some(Detectability {
-        scored: tokens.len() as u64,
+        scored,
         carrying: chances.iter().flatten().filter(|chances| carries(bias, chances)).count() as u64,
-        plain: power(bias.gamma, &plain, levels.plain),
-        likelihood_ratio: power(bias.gamma, &ratio, levels.likelihood_ratio),
+        plain: found(&plain, levels.plain),
+        likelihood_ratio: found(&ratio, levels.likelihood_ratio),
     })
 }
 

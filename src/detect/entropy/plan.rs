@@ -36,12 +36,11 @@ pub fn plain_power(gamma: f64, rate: f64, tokens: u64, alpha: Alpha) -> Power {
     Power { alpha: alpha.value(), z, power }
 }
 
-/// A number of scored tokens at which the plain count has at least `power`, while one token fewer
-/// falls short; `None` when ten million do not suffice.
+/// The smallest number of scored tokens at which the plain count has at least `power`; `None` when
+/// ten million do not suffice.
 ///
-/// Power climbs in a saw-tooth, since counts are whole, so there may be several such numbers close
-/// together: lengths just above the answer may fall short and lengths just below it may suffice, by
-/// the height of a tooth.
+/// Power climbs in a saw-tooth, since counts are whole: lengths just above the answer may fall
+/// short by the height of a tooth.
 #[must_use]
 pub fn tokens_needed(gamma: f64, rate: f64, power: f64, alpha: Alpha) -> Option<u64> {
     let enough = |tokens| plain_power(gamma, rate, tokens, alpha).power >= power;
@@ -64,7 +63,10 @@ pub fn tokens_needed(gamma: f64, rate: f64, power: f64, alpha: Alpha) -> Option<
             low = middle;
         }
     }
-    Some(high)
+    // Teeth are of the order of 1 / sqrt(T) high, so a smaller length that suffices is at most some
+    // sqrt(T) away.
+    let teeth = 8 * high.isqrt() + 32;
+    (high.saturating_sub(teeth).max(1)..=high).find(|&tokens| enough(tokens))
 }
 
 /// Mean chance of green over the steps whose chances are known; `None` without any.

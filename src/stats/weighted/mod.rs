@@ -137,7 +137,8 @@ pub fn weighted_upper(trials: &[Trial], x: f64) -> TailBounds {
         return bounds;
     }
     let narrowed = clusters::narrowed(&sum);
-    let inverted = inversion::bounds(narrowed.as_ref().unwrap_or(&sum), &mut budget);
+    // A common step that was too fine has spent its budget and is not to cost the other way.
+    let inverted = inversion::bounds(narrowed.as_ref().unwrap_or(&sum), &mut Budget::default());
     [exact, inverted].into_iter().flatten().fold(chernoff::bounds(&sum), TailBounds::tightened)
 }
 

@@ -80,7 +80,7 @@ impl Mark {
             .map(|(_, step)| Some(step.uncertainty()))
             .collect();
         let alpha = Alpha::default();
-        let levels = Levels { plain: alpha, likelihood_ratio: alpha.shared(2) };
+        let levels = Levels { plain: alpha, likelihood_ratio: alpha.shared(2), min_scored: 1 };
         detectability(self.bias()?, &tokens, levels)
     }
 

@@ -6,11 +6,15 @@ use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
 use greenmark::engine::{Forcing, Request, Session};
+use greenmark::prf::Key;
+use greenmark::profile::{Delta, Gamma, SchemeParameters};
 use greenmark::sample::SamplingOptions;
+use greenmark::scheme::GreenList;
 
 use super::loaded::Loaded;
 use super::prepare;
 use crate::args::{ModelSource, PowerArgs, WeightsSource};
+use crate::commands::power::counted;
 
 /// Writes texts without a mark and reads what a mark could do at each of their tokens.
 pub(super) fn measure(
@@ -47,9 +51,13 @@ pub(super) fn measure(
         Session::new(&loaded.model, &loaded.tokenizer).run(requests, |_, _| Ok::<(), Error>(()))?;
     let forcing =
         Forcing { model: &loaded.model, chain: &chain, bias: Some(bias), seed: args.seed };
+    // Which tokens count depends on the context's width alone.
+    let width = SchemeParameters::default().default_context().width;
+    let scheme = GreenList::new(&Key::from_bytes([0; 32]), Gamma::DEFAULT, Delta::DEFAULT, width);
     let mut steps = Vec::new();
     for text in &texts {
-        steps.extend(forcing.uncertainties(&prompt, &text.ids, |_| ())?.into_iter().flatten());
+        let uncertainties = forcing.uncertainties(&prompt, &text.ids, |_| ())?;
+        steps.extend(counted(&scheme, &text.ids).filter_map(|place| uncertainties[place]));
     }
     Ok(steps)
 }
