@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use greenmark::document::sha256_hex;
 use serde_json::json;
 
 use crate::support::{KEY, Run, User, read, tiny_tokenizer};
@@ -209,7 +210,13 @@ fn a_state_of_something_else_is_refused_and_left_as_it_is() {
     // A block that reads as JSON and cannot be of this calibration.
     let text = String::from_utf8(before.clone()).unwrap();
     let (head, block) = text.trim_end().split_once('\n').unwrap();
-    let block = block.lines().next().unwrap();
+    let (_, block) = block.lines().next().unwrap().split_once(' ').unwrap();
+    let write = |wrong: &serde_json::Value| {
+        let wrong = wrong.to_string();
+        let checksum = &sha256_hex(wrong.as_bytes())[..16];
+        fs::write(&state, format!("{head}\n{checksum} {wrong}\n")).unwrap();
+        with(&state, &[]).refused(2, &["a damaged block"]);
+    };
     for (field, value) in [
         ("tallies", json!([])),
         ("fired", json!([[4_000_000, null, 0, 1, -3_000_000]])),
@@ -219,13 +226,18 @@ fn a_state_of_something_else_is_refused_and_left_as_it_is() {
     ] {
         let mut wrong: serde_json::Value = serde_json::from_str(block).unwrap();
         wrong[field] = value;
-        fs::write(&state, format!("{head}\n{wrong}\n")).unwrap();
-        with(&state, &[]).refused(2, &["a damaged block"]);
+        write(&wrong);
     }
     let mut wrong: serde_json::Value = serde_json::from_str(block).unwrap();
     wrong["tallies"][0]["scored"][0][0] = json!(4_000_000);
-    fs::write(&state, format!("{head}\n{wrong}\n")).unwrap();
-    with(&state, &[]).refused(2, &["a damaged block"]);
+    write(&wrong);
+    // A digit that a disk has changed, and a checksum that was changed with nothing else.
+    for (from, to) in
+        [("\"index\":0", "\"index\":1"), (&text[head.len() + 1..head.len() + 3], "zz")]
+    {
+        fs::write(&state, text.replacen(from, to, 1)).unwrap();
+        with(&state, &[]).refused(2, &["a damaged block"]);
+    }
 
     fs::write(&state, &before).unwrap();
     let held = fs::File::open(&state).unwrap();
@@ -295,7 +307,7 @@ fn wrong_input_is_refused() {
     refused(&["--keys", "1", "--alphas", "2"], &["alpha", "below 1"]);
     refused(&["--keys", "1", "--lengths", "500"], &["lengths", "--passage-tokens 200"]);
     refused(&["--keys", "1", "--lengths", "0"], &["lengths: 0"]);
-    refused(&["--keys", "1", "--passage-tokens", "0"], &["lengths: 0"]);
+    refused(&["--keys", "1", "--passage-tokens", "0"], &["passage_tokens: 0"]);
     refused(&["--keys", "1", "--pairs", "99999999999"], &["pairs"]);
     refused(&["--keys", "99999999"], &["keys"]);
     refused(&["--keys", "1", "--key-file", "k"], &["cannot be used with"]);

@@ -122,8 +122,9 @@ fn power_from_every_kind_of_profile() {
     let plan = power(&["--entropy-profile", &lists]).json();
     assert!(plan["tokens"].as_u64().unwrap() > 50 && plan["power"].as_f64().unwrap() >= 0.9);
     let beside = format!("{out}.wm.json");
+    // Of 80 steps the first has no context in a detection.
     let plan = power(&["--entropy-profile", &beside, "--delta", "1.5", "--tokens", "60"]).json();
-    assert_eq!((plan["source"].as_str(), plan["steps"].as_u64()), (Some("sidecar"), Some(80)));
+    assert_eq!((plan["source"].as_str(), plan["steps"].as_u64()), (Some("sidecar"), Some(79)));
     assert!(plan["likelihood_ratio_z"].as_f64() >= plan["z"].as_f64());
     power(&["--entropy-profile", &beside]).refused(2, &["gamma and delta disagrees"]);
     let plan = power(&["--spike-entropy", "0.9"]).json();

@@ -135,7 +135,7 @@ fn a_page_never_replaces_an_input() {
     let bench = Bench::new();
     let file = bench.user.file("in/a.txt", TEXT);
     for (input, html) in [(&file[..], &file[..]), ("in", "in"), ("in", "in/a.txt")] {
-        bench.detect(&[input, "--html", html]).refused(2, &["html", "not itself an input"]);
+        bench.detect(&[input, "--html", html]).refused(2, &["html", "this run does not read"]);
     }
     assert_eq!(read(&file), TEXT);
     bench.detect(&[&file, "--html", "no/such/folder.html"]).refused(2, &["no/such/folder.html"]);

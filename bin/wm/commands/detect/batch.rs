@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use greenmark::detect::Verdict;
+use greenmark::document::visible::one_line;
 use greenmark::stats::LogProbability;
 
 use super::Run;
@@ -227,7 +228,7 @@ impl Sink {
         self.exit = self.exit.combine(record.exit);
         self.summary.add(&record.outcome);
         match (record.outcome, &mut self.spool) {
-            (Outcome::Failed { message, record: None }, _) => note!("{message}"),
+            (Outcome::Failed { message, record: None }, _) => note!("{}", one_line(&message)),
             (Outcome::Failed { record: Some(line), .. }, None) => output::line(&line)?,
             (Outcome::Failed { record: Some(line), .. }, Some(spool)) => {
                 spool.failed(&(line + "\n"))?;
