@@ -36,6 +36,23 @@ pub fn ln_binomial_upper(n: u64, k: u64, p: f64) -> f64 {
     }
 }
 
+/// The smallest count k with ln P(X >= k) <= `ln_alpha` for X ~ Binomial(n, p); n + 1 when even n is
+/// not that rare.
+#[must_use]
+pub fn critical_count(n: u64, p: f64, ln_alpha: f64) -> u64 {
+    let (mut low, mut high) = (0, n + 1);
+    while low < high {
+        let middle = u64::midpoint(low, high);
+        // Rarity grows with the count.
+        if ln_binomial_upper(n, middle, p) <= ln_alpha {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
 /// The sum of P(X = j) / P(X = k) over j >= k.
 fn upper_series(n: u64, k: u64, p: f64) -> f64 {
     let odds = p / (1.0 - p);

@@ -1,6 +1,6 @@
 //! Where a count or a rate may lie: exact intervals of the binomial distribution.
 
-use super::ln_binomial_upper;
+use super::{critical_count, ln_binomial_upper};
 
 /// Clopper-Pearson interval of a rate: every rate inside explains `count` successes in `trials`
 /// with a tail of at least (1 - `confidence`) / 2 on either side (C. J. Clopper and E. S.
@@ -35,16 +35,8 @@ fn ln_one_sided(confidence: f64) -> f64 {
 
 /// The smallest k with P(X > k) within the tail.
 fn largest_central(n: u64, p: f64, ln_tail: f64) -> u64 {
-    let (mut low, mut high) = (0, n);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if ln_binomial_upper(n, middle + 1, p) <= ln_tail {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    low
+    // P(X >= 0) is 1, so that the critical count is at least 1 for every tail below that.
+    critical_count(n, p, ln_tail).saturating_sub(1)
 }
 
 /// The rate at which P(X >= count) equals the tail, by bisection to the last bit.

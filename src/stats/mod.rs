@@ -17,7 +17,7 @@ mod randomised;
 mod uniformity;
 mod weighted;
 
-pub use binomial::ln_binomial_upper;
+pub use binomial::{critical_count, ln_binomial_upper};
 pub use gamma::ln_gamma_upper;
 pub use interval::{binomial_interval, clopper_pearson};
 pub use mean::MeanInterval;

@@ -2,7 +2,7 @@
 
 use crate::detect::{Alpha, Test};
 use crate::scheme::Null;
-use crate::stats::LogProbability;
+use crate::stats::{LogProbability, critical_count};
 
 /// Equal parts of (0, 1) that a continuous p is counted in.
 const PARTS: u32 = 10_000;
@@ -19,8 +19,14 @@ pub(super) struct Levels {
 impl Levels {
     pub(super) fn new(null: Null, alphas: &[Alpha], longest: u32) -> Self {
         let critical = match null {
-            Null::Bernoulli(_) => (0..=longest)
-                .map(|scored| alphas.iter().map(|alpha| critical(null, scored, *alpha)).collect())
+            Null::Bernoulli(rate) => (0..=longest)
+                .map(|scored| {
+                    let critical =
+                        |alpha: &Alpha| critical_count(scored.into(), rate, alpha.log().ln());
+                    // At most one more than `scored`, and a plan's lengths are far below 2^32.
+                    let count = |alpha| u32::try_from(critical(alpha)).unwrap_or(u32::MAX);
+                    alphas.iter().map(count).collect()
+                })
                 .collect(),
             Null::Exponential => Vec::new(),
         };
@@ -105,19 +111,4 @@ impl Levels {
             }
         }
     }
-}
-
-/// The smallest count whose p is at most `alpha`, or one more than `scored` when there is none.
-fn critical(null: Null, scored: u32, alpha: Alpha) -> u32 {
-    let (mut low, mut high) = (0, scored + 1);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let p = Test::of(null, u64::from(scored), f64::from(middle)).p;
-        if p <= alpha.log() {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    low
 }

@@ -8,7 +8,7 @@
 
 use crate::detect::Alpha;
 use crate::detect::entropy::{Power, TokenUncertainty};
-use crate::stats::{LogProbability, ln_binomial_upper};
+use crate::stats::{critical_count, ln_binomial_upper};
 
 /// No text is longer, for the search.
 const MOST_TOKENS: u64 = 10_000_000;
@@ -19,20 +19,9 @@ const MOST_TOKENS: u64 = 10_000_000;
 pub fn plain_power(gamma: f64, rate: f64, tokens: u64, alpha: Alpha) -> Power {
     let n = tokens as f64;
     let z = if tokens == 0 { 0.0 } else { (rate - gamma) * (n / (gamma * (1.0 - gamma))).sqrt() };
-    let rare = |count: u64| {
-        LogProbability::from_ln(ln_binomial_upper(tokens, count, gamma)) <= alpha.log()
-    };
-    // The smallest count that is rare enough; rarity grows with the count.
-    let (mut low, mut high) = (0, tokens + 1);
-    while low < high {
-        let middle = u64::midpoint(low, high);
-        if rare(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    let power = if low > tokens { 0.0 } else { ln_binomial_upper(tokens, low, rate).exp() };
+    let critical = critical_count(tokens, gamma, alpha.log().ln());
+    // A count above the number of tokens has chance 0.
+    let power = ln_binomial_upper(tokens, critical, rate).exp();
     Power { alpha: alpha.value(), z, power }
 }
 
