@@ -232,10 +232,9 @@ fn a_state_of_something_else_is_refused_and_left_as_it_is() {
     wrong["tallies"][0]["scored"][0][0] = json!(4_000_000);
     write(&wrong);
     // A digit that a disk has changed, and a checksum that was changed with nothing else.
-    for (from, to) in
-        [("\"index\":0", "\"index\":1"), (&text[head.len() + 1..head.len() + 3], "zz")]
-    {
-        fs::write(&state, text.replacen(from, to, 1)).unwrap();
+    let (_, blocks) = text.split_at(head.len() + 1);
+    for (from, to) in [("\"index\":0", "\"index\":1"), (&blocks[..2], "zz")] {
+        fs::write(&state, format!("{head}\n{}", blocks.replacen(from, to, 1))).unwrap();
         with(&state, &[]).refused(2, &["a damaged block"]);
     }
 
