@@ -19,8 +19,12 @@ mod profiles;
 mod router;
 mod routes;
 mod state;
+mod wire;
 
-pub use access::{Access, Caller, Role};
+pub use access::{
+    Access, AccessConfig, ApiKey, Caller, KeyFile, KeyRing, KeyStatus, Moment, Origin, Rates, Role,
+    StoredKey,
+};
 pub use audit::{Audit, Entry};
 pub use config::{Config, LimitsConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};

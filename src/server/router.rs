@@ -11,6 +11,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::access::Role;
 use super::error::{ApiError, ErrorType};
 use super::layers;
+use super::listen::Peer;
 use super::routes;
 use super::state::State;
 
@@ -59,7 +60,8 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match state.access().caller(request.headers()) {
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    match state.access().caller(request.headers(), peer) {
         Err(error) => error.into_response(),
         Ok(caller) if caller.role < role => ApiError::forbidden(
             "role",
@@ -67,8 +69,11 @@ async fn admit(
         )
         .into_response(),
         Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+            request.extensions_mut().insert(caller.clone());
+            let mut response = next.run(request).await;
+            // For the line of the access log.
+            response.extensions_mut().insert(caller);
+            response
         }
     }
 }

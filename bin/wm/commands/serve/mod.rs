@@ -1,5 +1,6 @@
 //! `wm serve`: flags over environment over file to a running service.
 
+mod access;
 mod profiles;
 mod settings;
 
