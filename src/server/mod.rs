@@ -25,13 +25,13 @@ pub use access::{
     Access, AccessConfig, ApiKey, Caller, KeyFile, KeyRing, KeyStatus, Moment, Origin, Rates, Role,
     StoredKey,
 };
-pub use audit::{Audit, Entry};
+pub use audit::{AccessLog, Audit, Entry};
 pub use config::{Config, LimitsConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};
 pub use json::Json;
 pub use limits::Limits;
 pub use listen::{Listener, serve};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Queue};
 pub use pool::{Pool, PoolError};
 pub use profiles::{Profiles, Served, Standing};
 pub use router::router;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::access::Role;
+use super::access::{Role, TOO_MANY_FAILURES};
 use super::error::{ApiError, ErrorType};
 use super::layers;
 use super::listen::Peer;
@@ -47,11 +47,17 @@ pub fn router(state: State) -> Router {
         };
         router = router.route(path, methods);
     }
-    router
+    let router = router
         .fallback(not_found)
         .layer(CatchPanicLayer::custom(layers::panicked))
-        .layer(from_fn_with_state(state.clone(), layers::around))
-        .with_state(state)
+        .layer(from_fn_with_state(state.clone(), layers::around));
+    // Without origins there is no trace of CORS. With them it stands outermost: it answers
+    // preflights, which carry no key, and marks errors too, which a page could not read otherwise.
+    let router = match state.access().origins() {
+        [] => router,
+        origins => router.layer(layers::cors(origins)),
+    };
+    router.with_state(state)
 }
 
 /// Lets a caller with the role pass, before anything of the body is read.
@@ -62,7 +68,12 @@ async fn admit(
 ) -> Response {
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
     match state.access().caller(request.headers(), peer) {
-        Err(error) => error.into_response(),
+        Err(error) => {
+            if error.status() == StatusCode::UNAUTHORIZED || error.code() == TOO_MANY_FAILURES {
+                state.metrics().authentication_failed();
+            }
+            error.into_response()
+        }
         Ok(caller) if caller.role < role => ApiError::forbidden(
             "role",
             format!("this needs a key of the role {role}; this one is {}", caller.role),

@@ -50,14 +50,12 @@ pub(crate) fn default_key_path() -> Result<PathBuf> {
 /// The file of API keys that was named, or this user's own beside the default key; the second
 /// value is whether it is the default one.
 pub(crate) fn api_keys_file(named: Option<&Path>) -> Result<(KeyFile, bool)> {
-    match named {
-        Some(path) => Ok((KeyFile::new(path), false)),
-        None => {
-            let what = "the default file of API keys";
-            let path = configured("apikeys.json", what, "name a file with --keys-file")?;
-            Ok((KeyFile::new(path), true))
-        }
+    if let Some(path) = named {
+        return Ok((KeyFile::new(path), false));
     }
+    let what = "the default file of API keys";
+    let path = configured("apikeys.json", what, "name a file with --keys-file")?;
+    Ok((KeyFile::new(path), true))
 }
 
 /// A file in the configuration folder of this user.

@@ -33,6 +33,9 @@ use super::error::{ApiError, ErrorType};
 use crate::error::{Error, Result};
 use rate::Failures;
 
+/// The code of the reply to an address that shows no valid key again and again.
+pub(super) const TOO_MANY_FAILURES: &str = "too_many_failures";
+
 /// The access rules of a service.
 #[derive(Debug, Default)]
 pub struct Access {
@@ -100,7 +103,7 @@ impl Access {
             // A valid key always passes: behind a proxy all callers share one address.
             match peer.and_then(|peer| self.failures.count(peer)) {
                 Some(seconds) => ApiError::busy(
-                    "too_many_failures",
+                    TOO_MANY_FAILURES,
                     "too many requests without a valid API key from this address",
                     seconds,
                 ),

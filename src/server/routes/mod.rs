@@ -1,11 +1,12 @@
 //! One file a route, and the registry of all.
 
 mod health;
+mod metrics;
 mod ready;
 
 use super::router::Route;
 
 /// Every route of the service.
 pub(super) fn all() -> Vec<Route> {
-    vec![health::route(), ready::route()]
+    vec![health::route(), metrics::route(), ready::route()]
 }

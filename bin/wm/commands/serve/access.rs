@@ -1,7 +1,7 @@
-//! Who may ask: the file of API keys, the rates and the origins of a run.
+//! Who may ask, and where it is written down: API keys, rates, origins and logs of a run.
 
 use anyhow::Result;
-use greenmark::server::{Access, AccessConfig, KeyRing, Origin};
+use greenmark::server::{Access, AccessConfig, AccessLog, Audit, KeyRing, Origin};
 
 use crate::args::ServeArgs;
 use crate::resolve::api_keys_file;
@@ -27,4 +27,14 @@ pub(super) fn resolve(args: &ServeArgs, config: &AccessConfig) -> Result<Access>
         }
     };
     Ok(access.allow_origins(origins))
+}
+
+/// Where flags and configuration send audit lines and the access log.
+pub(super) fn audit(args: &ServeArgs, config: &AccessConfig) -> Result<Audit> {
+    let audit = match args.audit_log.as_deref().or(config.audit_file.as_deref()) {
+        Some(path) => Audit::file(path)?,
+        None => Audit::standard_error(),
+    };
+    let is_on = args.access_log || config.access_log.unwrap_or_default();
+    Ok(audit.access_log(if is_on { AccessLog::On } else { AccessLog::Off }))
 }

@@ -47,7 +47,7 @@ impl Settings {
             port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
             limits: wanted.over(&Limits::default())?,
             access,
-            audit: Audit::default(),
+            audit: access::audit(args, &config.access)?,
             profiles: profiles::sources(
                 &wanted_profiles(args, config.profiles)?,
                 key,
