@@ -2,11 +2,12 @@
 
 mod detect;
 mod health;
+mod metrics;
 mod ready;
 
 use super::router::Route;
 
 /// Every route of the service.
 pub(super) fn all() -> Vec<Route> {
-    vec![detect::route(), health::route(), ready::route()]
+    vec![detect::route(), health::route(), metrics::route(), ready::route()]
 }
