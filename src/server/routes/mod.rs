@@ -1,12 +1,26 @@
 //! One file a route, and the registry of all.
 
+mod batch;
 mod detect;
+mod file;
 mod health;
+mod moderations;
+mod profiles;
 mod ready;
+mod service;
 
 use super::router::Route;
 
 /// Every route of the service.
 pub(super) fn all() -> Vec<Route> {
-    vec![detect::route(), health::route(), ready::route()]
+    vec![
+        batch::route(),
+        detect::route(),
+        file::route(),
+        health::route(),
+        moderations::route(),
+        profiles::route(),
+        ready::route(),
+        service::route(),
+    ]
 }
