@@ -8,8 +8,12 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod batch;
+mod bodies;
 mod client;
 mod detect;
+mod file;
+mod moderations;
 mod service;
 mod spine;
 #[path = "../cli/support.rs"]
