@@ -14,6 +14,7 @@ mod client;
 mod detect;
 mod file;
 mod moderations;
+mod roles;
 mod service;
 mod spine;
 #[path = "../cli/support.rs"]

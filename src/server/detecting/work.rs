@@ -127,6 +127,14 @@ impl Plan {
 }
 
 impl Asker {
+    /// Pays for a request with this many texts out of the caller's rate.
+    ///
+    /// # Errors
+    /// 429.
+    pub(in crate::server) fn charge(&self, texts: usize) -> Result<(), ApiError> {
+        self.state.access().charge(&self.caller, texts)
+    }
+
     /// Runs `job` on a thread of the pool.
     ///
     /// # Errors

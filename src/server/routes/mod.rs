@@ -4,6 +4,7 @@ mod batch;
 mod detect;
 mod file;
 mod health;
+mod metrics;
 mod moderations;
 mod profiles;
 mod ready;
@@ -18,6 +19,7 @@ pub(super) fn all() -> Vec<Route> {
         detect::route(),
         file::route(),
         health::route(),
+        metrics::route(),
         moderations::route(),
         profiles::route(),
         ready::route(),
