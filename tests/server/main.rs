@@ -8,8 +8,13 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod batch;
+mod bodies;
 mod client;
 mod detect;
+mod file;
+mod moderations;
+mod roles;
 mod service;
 mod spine;
 #[path = "../cli/support.rs"]
