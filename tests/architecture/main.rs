@@ -15,9 +15,22 @@ use std::process::Command;
 
 /// The modules in the order of their dependencies (`docs/architecture.md`): each uses only what
 /// stands before it.
-const ORDER: [&str; 13] = [
-    "error", "token", "prf", "stats", "profile", "scheme", "detect", "sample", "format", "text",
-    "document", "store", "engine",
+const ORDER: [&str; 15] = [
+    "error",
+    "token",
+    "prf",
+    "stats",
+    "profile",
+    "scheme",
+    "detect",
+    "sample",
+    "format",
+    "text",
+    "document",
+    "extract",
+    "signature",
+    "store",
+    "engine",
 ];
 
 /// The only files that may hold `unsafe`: kernels and the memory map.
