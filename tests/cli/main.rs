@@ -15,6 +15,7 @@ mod curve;
 mod detect;
 #[cfg(feature = "engine")]
 mod entropy;
+mod extract;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
@@ -29,4 +30,5 @@ mod sidecar;
 mod streams;
 mod support;
 mod tail;
+mod verify;
 mod windows;
