@@ -36,4 +36,4 @@ pub use metrics::{Metrics, Queue};
 pub use pool::{Pool, PoolError};
 pub use profiles::{Profiles, Served, Standing};
 pub use router::router;
-pub use state::{Ready, Room, State};
+pub use state::{Ready, Room, Setup, State};

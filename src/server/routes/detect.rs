@@ -100,5 +100,5 @@ fn items(
 
 fn item(asker: &Asker, plan: &Plan, index: usize, input: &Input) -> Result<Vec<u8>, ApiError> {
     let judged = plan.judge(input, asker)?;
-    Ok(json(&Item { index, outcome: plan.outcome(&judged) }))
+    Ok(json(&Item { index, outcome: plan.outcome(&judged)? }))
 }
