@@ -16,6 +16,7 @@ mod file;
 mod moderations;
 mod roles;
 mod service;
+mod signed;
 mod spine;
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "the command line's tests use the rest")]
