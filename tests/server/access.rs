@@ -321,6 +321,21 @@ fn a_key_that_asks_too_often_waits() {
 }
 
 #[test]
+fn many_texts_in_one_request_cost_a_public_key_what_they_cost_one_by_one() {
+    let guarded = Guarded::start(&[], "[access]\npublic_rate = 4\nreviewer_rate = 4\n");
+    let list = |count: usize| json!({"inputs": vec!["a"; count]});
+    let (code, message) = guarded.detect(&guarded.public, &list(5)).error(400);
+    assert_eq!(code, "invalid_value");
+    assert!(message.contains("5 texts") && message.contains("4 a minute"), "{message}");
+    // The request itself has cost one.
+    assert_eq!(guarded.detect(&guarded.public, &list(3)).status, 200);
+    assert_eq!(guarded.detect(&guarded.public, &list(1)).error(429).0, "rate_limited");
+    for _ in 0..4 {
+        assert_eq!(guarded.detect(&guarded.reviewer, &list(40)).status, 200);
+    }
+}
+
+#[test]
 fn an_address_that_guesses_is_told_to_wait_and_a_valid_key_still_passes() {
     let guarded = Guarded::start(&[], "");
     let statuses: Vec<u16> = (0..40).map(|_| guarded.get("/metrics", "gmk_guess").status).collect();
@@ -340,7 +355,7 @@ fn a_head_that_is_no_http_gets_the_one_shape() {
         let reply = client::send_raw(service.address, head.as_bytes());
         assert_eq!(reply.error(400).0, "malformed_request", "{head:?}");
     }
-    let many: String = (0..200).map(|n| format!("x-{n}: 1\r\n")).collect();
+    let many = "x: 1\r\n".repeat(200);
     let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{many}\r\n");
     assert_eq!(client::send_raw(service.address, head.as_bytes()).error(431).0, "head_too_large");
     let long = format!("/{}", "a".repeat(70_000));

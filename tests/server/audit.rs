@@ -108,7 +108,7 @@ fn no_log_holds_any_of_a_text_or_a_key() {
     let logs = [service.log(), read(service.user.path("audit.jsonl")), metrics].concat();
     assert!(logs.contains("\"route\":\"/v1/detect\"") && logs.contains("\"caller\":\"reviewer\""));
     assert!(!logs.contains(marker), "{logs}");
-    let secrets = [&KEY[..], &guarded.public, &guarded.reviewer, &guarded.operator];
+    let secrets = [KEY, &guarded.public, &guarded.reviewer, &guarded.operator];
     for secret in secrets {
         let digits = secret.strip_prefix("gmk_").unwrap_or(secret);
         for piece in digits.as_bytes().chunks_exact(12) {

@@ -36,7 +36,7 @@ fn paths_are_relative_to_the_configuration() {
     let keys_file = user.path("etc/apikeys.json").display().to_string();
     let operator = add(&user, "desk", "operator", &keys_file);
     let config = format!(
-        "[access]\nkeys_file = \"apikeys.json\"\naudit_file = \"../log.jsonl\"\n\
+        "[access]\nkeys_file = \"apikeys.json\"\naudit_log = \"../log.jsonl\"\n\
          [[profiles]]\nname = \"first\"\nkey_file = \"secret.key\"\ntokenizer = \"{}\"\n",
         tiny_tokenizer()
     );

@@ -1,13 +1,28 @@
 //! One file a route, and the registry of all.
 
+mod batch;
 mod detect;
+mod file;
 mod health;
 mod metrics;
+mod moderations;
+mod profiles;
 mod ready;
+mod service;
 
 use super::router::Route;
 
 /// Every route of the service.
 pub(super) fn all() -> Vec<Route> {
-    vec![detect::route(), health::route(), metrics::route(), ready::route()]
+    vec![
+        batch::route(),
+        detect::route(),
+        file::route(),
+        health::route(),
+        metrics::route(),
+        moderations::route(),
+        profiles::route(),
+        ready::route(),
+        service::route(),
+    ]
 }
