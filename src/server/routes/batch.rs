@@ -99,10 +99,6 @@ fn judge(asker: &Asker, index: usize, line: &Line) -> Vec<u8> {
     let mut id = None;
     let judged = from_slice(line.bytes()).and_then(|mut request: DetectRequest| {
         id = request.id.take();
-        if index > 0 {
-            // The request paid for its first line.
-            asker.charge(2)?;
-        }
         let (plan, inputs) = Plan::resolve(&asker.state, &asker.caller, Entrance::Batch, request)?;
         let Inputs::One(input) = inputs else { return Err(ApiError::internal()) };
         let judged = plan.judge(&input, asker)?;

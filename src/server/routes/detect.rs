@@ -42,7 +42,7 @@ async fn detect(
             Ok(([(CONTENT_TYPE, media_type)], bytes).into_response())
         }
         Inputs::Several(inputs) => {
-            asker.charge(inputs.len())?;
+            asker.charge("inputs", inputs.len())?;
             Ok(([(CONTENT_TYPE, JSON)], list(items(asker, plan, inputs), room)).into_response())
         }
         Inputs::None => Err(ApiError::internal()),

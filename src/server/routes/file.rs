@@ -46,7 +46,6 @@ async fn file(
     let form = Form::read(whole, state.limits().inputs).await?;
     let (plan, _) = Plan::resolve(&state, &caller, Entrance::File, form.options)?;
     let asker = Asker { state, caller, request: id, action: "detect" };
-    asker.charge(form.files.len())?;
     let plan = Arc::new(plan);
     let together = asker.state.limits().workers + 1;
     let items = form.files.into_iter().enumerate().map(move |(index, sent)| {
