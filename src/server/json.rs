@@ -29,7 +29,11 @@ impl<T: DeserializeOwned> FromRequest<State> for Json<T> {
     }
 }
 
-fn require_json(request: &Request) -> Result<(), ApiError> {
+/// Refuses a body that is not declared as JSON.
+///
+/// # Errors
+/// 415 naming what was declared.
+pub(super) fn require_json(request: &Request) -> Result<(), ApiError> {
     let given = request.headers().get(CONTENT_TYPE);
     let name = given.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = name.split(';').next().unwrap_or_default().trim();
@@ -132,7 +136,8 @@ fn join(object: Option<String>, field: &str) -> String {
     }
 }
 
-fn unprocessable(message: String, param: Option<String>) -> ApiError {
+/// A field that is missing or of another type (422).
+pub(super) fn unprocessable(message: String, param: Option<String>) -> ApiError {
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let error = ApiError::new(status, ErrorType::InvalidRequest, "invalid_type", message);
     match param {

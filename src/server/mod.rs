@@ -8,6 +8,7 @@ mod access;
 mod audit;
 mod body;
 mod config;
+mod detecting;
 mod error;
 mod json;
 mod layers;

@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod detect;
 mod service;
 mod spine;
 #[path = "../cli/support.rs"]

@@ -1,5 +1,6 @@
 //! One file a route, and the registry of all.
 
+mod detect;
 mod health;
 mod ready;
 
@@ -7,5 +8,5 @@ use super::router::Route;
 
 /// Every route of the service.
 pub(super) fn all() -> Vec<Route> {
-    vec![health::route(), ready::route()]
+    vec![detect::route(), health::route(), ready::route()]
 }

@@ -1,0 +1,133 @@
+//! What a reply says of a judged input.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::plan::{Detail, Plan};
+use super::work::Judged;
+use crate::detect::{Report, Verdict};
+use crate::error::{Error, Result};
+use crate::server::error::ApiError;
+
+/// The version of the form of a verdict without figures.
+const VERDICT_SCHEMA: &str = "greenmark/verdict/1";
+
+/// A report as far as the caller may see it. The only place where the service writes one.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(in crate::server) enum Shown<'a> {
+    /// The verdict alone.
+    Verdict {
+        /// [`VERDICT_SCHEMA`].
+        schema: &'static str,
+        /// The conclusion.
+        verdict: Verdict,
+    },
+    /// The library's report.
+    Report(&'a Report),
+}
+
+/// What became of one input: the field of its name in an item of a list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::server) enum Outcome<'a> {
+    /// Judged under one profile.
+    Report(Shown<'a>),
+    /// Judged under several.
+    Result(Several<'a>),
+    /// Not judged: the value of `error` of an error reply.
+    Error(Value),
+}
+
+/// The reports of several profiles and what they conclude together.
+#[derive(Debug, Serialize)]
+pub(in crate::server) struct Several<'a> {
+    object: &'static str,
+    verdict: Verdict,
+    /// The name of the profile whose report decides.
+    profile: &'a str,
+    #[serde(flatten)]
+    figures: Option<Figures>,
+    results: Vec<Named<'a>>,
+}
+
+/// The figures of the deciding report.
+#[derive(Debug, Serialize)]
+struct Figures {
+    corrected_log10_p: f64,
+    hypotheses: u64,
+    alpha: f64,
+}
+
+/// The report of one profile.
+#[derive(Debug, Serialize)]
+struct Named<'a> {
+    profile: &'a str,
+    report: Shown<'a>,
+}
+
+impl Outcome<'_> {
+    /// What is said of an input that was not judged.
+    pub(in crate::server) fn of(error: &ApiError) -> Self {
+        let mut body = error.body();
+        Self::Error(body.get_mut("error").map(Value::take).unwrap_or(body))
+    }
+}
+
+impl Plan {
+    /// What the caller may see of a judged input.
+    pub(in crate::server) fn outcome<'a>(&'a self, judged: &'a Judged) -> Outcome<'a> {
+        let mut results = self
+            .profiles
+            .iter()
+            .zip(&judged.reports)
+            .map(|(chosen, report)| Named { profile: &chosen.name, report: self.shown(report) });
+        let joined = judged.joined;
+        if !self.joins {
+            // A plan has a profile, and a judged input a report for each.
+            if let Some(only) = results.next() {
+                return Outcome::Report(only.report);
+            }
+        }
+        Outcome::Result(Several {
+            object: "greenmark.profiles",
+            verdict: joined.verdict,
+            profile: self.profiles.get(joined.deciding).map_or("", |chosen| &chosen.name),
+            figures: (self.detail == Detail::Report).then_some(Figures {
+                corrected_log10_p: joined.corrected_log10_p,
+                hypotheses: joined.hypotheses,
+                alpha: joined.alpha,
+            }),
+            results: results.collect(),
+        })
+    }
+
+    /// The whole reply for one input: the report as the command line prints it, or the object of
+    /// several profiles.
+    ///
+    /// # Errors
+    /// [`Error::Backend`], which no report is known to cause.
+    pub(in crate::server) fn document(&self, judged: &Judged) -> Result<Vec<u8>> {
+        match self.outcome(judged) {
+            Outcome::Report(Shown::Report(report)) => report.document(),
+            Outcome::Report(shown) => json(&shown),
+            Outcome::Result(several) => json(&several),
+            Outcome::Error(error) => json(&error),
+        }
+    }
+
+    fn shown<'a>(&self, report: &'a Report) -> Shown<'a> {
+        match self.detail {
+            Detail::Verdict => Shown::Verdict { schema: VERDICT_SCHEMA, verdict: report.verdict },
+            Detail::Report => Shown::Report(report),
+        }
+    }
+}
+
+/// Writes a value on one line.
+///
+/// # Errors
+/// [`Error::Backend`], which no value of a reply is known to cause.
+pub(in crate::server) fn json(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|source| Error::backend("writing the reply as JSON", source))
+}
