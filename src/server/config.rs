@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::access::AccessConfig;
 use super::limits::Limits;
 use super::profiles::Standing;
 use crate::error::{Error, Result};
@@ -18,6 +19,8 @@ pub struct Config {
     pub port: Option<u16>,
     /// The limits that differ from the built-in ones.
     pub limits: LimitsConfig,
+    /// Who may ask, how often, and where it is written down.
+    pub access: AccessConfig,
     /// The profiles, the default one first.
     pub profiles: Vec<ProfileConfig>,
 }
@@ -53,6 +56,7 @@ pub struct LimitsConfig {
     pub head_seconds: Option<u64>,
     pub body_seconds: Option<u64>,
     pub reply_seconds: Option<u64>,
+    pub write_seconds: Option<u64>,
     pub shutdown_seconds: Option<u64>,
     pub workers: Option<usize>,
     pub waiting: Option<usize>,
@@ -74,6 +78,9 @@ impl Config {
             Error::file(path, None, format!("not a configuration: {error}"), remedy)
         })?;
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        for file in config.access.files() {
+            *file = folder.join(&*file);
+        }
         for profile in &mut config.profiles {
             for file in profile.profile.iter_mut().chain(&mut profile.key_file) {
                 *file = folder.join(&*file);
@@ -110,6 +117,7 @@ impl LimitsConfig {
             head_time: seconds("head_seconds", self.head_seconds, base.head_time)?,
             body_time: seconds("body_seconds", self.body_seconds, base.body_time)?,
             reply_time: seconds("reply_seconds", self.reply_seconds, base.reply_time)?,
+            write_time: seconds("write_seconds", self.write_seconds, base.write_time)?,
             shutdown_time: seconds("shutdown_seconds", self.shutdown_seconds, base.shutdown_time)?,
             workers: number("workers", self.workers, base.workers)?,
             waiting: number("waiting", self.waiting, base.waiting)?,

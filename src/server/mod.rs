@@ -20,15 +20,19 @@ mod profiles;
 mod router;
 mod routes;
 mod state;
+mod wire;
 
-pub use access::{Access, Caller, Role};
-pub use audit::{Audit, Entry};
+pub use access::{
+    Access, AccessConfig, ApiKey, Caller, KeyFile, KeyRing, KeyStatus, Moment, Origin, Rates, Role,
+    StoredKey,
+};
+pub use audit::{AccessLog, Audit, Entry};
 pub use config::{Config, LimitsConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};
 pub use json::Json;
 pub use limits::Limits;
 pub use listen::{Listener, serve};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Queue};
 pub use pool::{Pool, PoolError};
 pub use profiles::{Profiles, Served, Standing};
 pub use router::router;

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod apikey;
 mod batch;
 mod calibrate;
 #[cfg(feature = "engine")]

@@ -8,9 +8,16 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod access;
+mod audit;
 mod client;
+mod config;
+mod cors;
 mod detect;
+mod limits;
+mod metrics;
 mod service;
+mod shutdown;
 mod spine;
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "the command line's tests use the rest")]

@@ -1,5 +1,6 @@
 //! What the user typed, as typed. Nothing here is checked beyond its form.
 
+mod apikey;
 mod calibrate;
 mod detect;
 mod eval;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use apikey::{ApiKeyAddArgs, ApiKeyArgs, ApiKeyCommand, RoleName};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use detect::{ColorChoice, DetectArgs};
 pub(crate) use eval::{EvalArgs, EvalCommand};
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     ///
     /// Flags go before environment variables, those before the configuration file.
     Serve(Box<ServeArgs>),
+    /// Add, list or revoke the API keys of a service
+    #[command(name = "apikey")]
+    ApiKey(ApiKeyArgs),
     /// Measure how often your own unmarked texts fire
     ///
     /// Prints how true the p of the test is on them (a fresh key for every passage) and how often

@@ -1,5 +1,6 @@
 //! One file per command: library calls in, rendered data and an exit out.
 
+mod apikey;
 mod calibrate;
 mod detect;
 mod inspect;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Profile(args) => profile::run(args.command),
         Command::Models(args) => models::run(args),
         Command::Serve(args) => serve::run(&args),
+        Command::ApiKey(args) => apikey::run(&args.command),
         Command::Inspect(args) => inspect::run(args.command),
         Command::Eval(args) => engine::eval(&args.command),
     }

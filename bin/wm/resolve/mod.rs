@@ -6,7 +6,7 @@ mod mark;
 mod sampling;
 mod source;
 
-pub(crate) use key::{KeySource, NamedKey, default_key_path, resolve_key};
+pub(crate) use key::{KeySource, NamedKey, api_keys_file, default_key_path, resolve_key};
 pub(crate) use lists::{ids_from, parse_ids, read_input, read_text};
 pub(crate) use mark::{ExplicitMark, resolve_profile};
 pub(crate) use sampling::resolve_sampling;

@@ -3,6 +3,7 @@
 mod detect;
 mod docs;
 mod health;
+mod metrics;
 mod openapi;
 mod page;
 mod ready;
@@ -15,6 +16,7 @@ pub(super) fn all() -> Vec<Route> {
         detect::route(),
         docs::route(),
         health::route(),
+        metrics::route(),
         openapi::route(),
         page::route(),
         page::files(),

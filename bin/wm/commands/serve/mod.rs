@@ -1,5 +1,6 @@
 //! `wm serve`: flags over environment over file to a running service.
 
+mod access;
 mod profiles;
 mod settings;
 
@@ -63,8 +64,19 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     })
 }
 
-/// Ends at Ctrl-C, and at the signal by which service managers end a program.
+/// Comes when the service is to end: at Ctrl-C, and at the signal by which service managers end a
+/// program. A second one ends it at once, whatever still runs.
 async fn told_to_end() {
+    signalled().await;
+    note!("ending: no new connections; what runs is finished");
+    tokio::spawn(async {
+        signalled().await;
+        note!("ended at once; what ran is lost");
+        std::process::exit(1);
+    });
+}
+
+async fn signalled() {
     let interrupt = async {
         // Without a handler the signal ends the program at once, which is what it is for.
         if tokio::signal::ctrl_c().await.is_err() {
@@ -85,5 +97,4 @@ async fn told_to_end() {
         () = interrupt => {}
         () = terminate => {}
     }
-    note!("ending: no new connections; what runs is finished");
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use greenmark::Error;
 use greenmark::server::{Access, Audit, Config, Limits, ProfileConfig, Size, Standing};
 
+use super::access;
 use super::profiles::{self, Source};
 use crate::args::ServeArgs;
 use crate::commands::engine;
@@ -36,6 +37,8 @@ impl Settings {
             wanted.max_body = Some(size.parse::<Size>()?);
         }
         let host = address(host)?;
+        let access = access::resolve(args, &config.access)?;
+        access.check_address(host)?;
         let generates = engine::IS_PRESENT && !args.no_engine;
         // A fresh key can detect nothing; a service that marks texts can start with one.
         let key = if generates { KeySource::CreateDefault } else { KeySource::Existing };
@@ -43,8 +46,8 @@ impl Settings {
             host,
             port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
             limits: wanted.over(&Limits::default())?,
-            access: Access::local(),
-            audit: Audit::default(),
+            access,
+            audit: access::audit(args, &config.access)?,
             profiles: profiles::sources(
                 &wanted_profiles(args, config.profiles)?,
                 key,
