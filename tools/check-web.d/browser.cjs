@@ -54,6 +54,15 @@ async function check(page) {
 const heading = (page) => page.textContent("#result .verdict h2");
 const result = (page) => page.innerText("#result");
 
+/** Pastes as a reader would; `fill` types, which takes a browser minutes for a long text. */
+const paste = (page, text) =>
+  page.evaluate((text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text);
+    const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+    document.getElementById("text").dispatchEvent(event);
+  }, text);
+
 async function accessible(page, where) {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
@@ -212,7 +221,7 @@ const CASES = {
     const said = await result(page);
     assert.match(said, /<img src=x onerror/);
     assert.match(said, /U\+202E/);
-    assert.match(said, /U\+200B ×3/);
+    assert.match(said, /U\+200B/);
     assert.match(said, /U\+0007/);
     assert.doesNotMatch(await page.textContent("#result"), /[\u202e\u200b\u0007]/u);
     await accessible(page, "a hostile text");
@@ -223,7 +232,9 @@ const CASES = {
     const page = await open(browser);
     await ready(page);
     const text = Array.from({ length: 4 }, () => HUMAN.join("\n\n")).join("\n\n") + MARKED.join("\n\n");
-    await page.fill("#text", text);
+    assert.ok(text.length > 1_000_000);
+    await paste(page, text);
+    assert.match(await page.innerText("#chosen"), /Pasted text \(1\.\d MB\)/);
     await check(page);
     assert.match(await heading(page), /Watermark found/);
     assert.match(await result(page), /too long to colour every token/);
@@ -233,7 +244,8 @@ const CASES = {
     await page.waitForSelector("#passage1");
     assert.ok(await page.isVisible("#passage1"));
     // Of medium length: coloured, in parts.
-    const medium = HUMAN.slice(0, 100).join("\n\n");
+    const medium = HUMAN.slice(0, 60).join("\n\n");
+    await page.click('button[aria-label="Remove Pasted text"]');
     await page.fill("#text", medium);
     await check(page);
     assert.match(await result(page), /Tokens 1 to 5,000 of /);
@@ -260,7 +272,8 @@ const CASES = {
     await page.waitForSelector("#problem .problem");
     assert.match(await page.innerText("#problem"), /The service does not answer/);
     await page.unroute("**/v1/detect");
-    await page.fill("#text", "a b ".repeat(2_600_000));
+    await page.fill("#text", "");
+    await paste(page, "a b ".repeat(2_600_000));
     await page.click("#check");
     await page.waitForFunction(() => /too large/.test(document.getElementById("problem").textContent));
     assert.match(await page.innerText("#problem"), /takes at most 10\.0 MB/);
@@ -414,6 +427,8 @@ async function main() {
 }
 
 main().catch((error) => {
-  console.error(error);
+  // What was seen may be a whole text.
+  const [, ...places] = error.stack.split(/\n(?= {4}at )/u);
+  console.error(error.message.slice(0, 2_000), places.slice(0, 3).join("\n"));
   process.exit(1);
 });

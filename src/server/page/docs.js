@@ -1,6 +1,6 @@
 // The description of the interface, drawn from /openapi.json.
 
-import { byId, el, table, words } from "/page/dom.js";
+import { byId, el, prose, table, words } from "/page/dom.js";
 
 const document_ = await read();
 if (document_) draw(document_);
@@ -39,7 +39,7 @@ function draw({ info, tags, paths, components }) {
   });
   const shapes = Object.entries(components.schemas).map(([name, schema]) => shape(name, schema));
   byId("content").replaceChildren(
-    el("p", {}, info.description),
+    el("p", {}, prose(info.description)),
     el("nav", { "aria-label": "Routes" }, el("ul", {}, routes.map(({ path, method, operation }) =>
       el("li", {}, el("a", { href: `#${operation.operationId}` }, `${method.toUpperCase()} ${path}`),
         `: ${operation.summary}`)))),
@@ -54,7 +54,7 @@ function route({ path, method, operation }) {
   const role = operation["x-role"];
   return el("article", { class: "route", "aria-labelledby": operation.operationId },
     el("h3", { id: operation.operationId }, el("span", { class: "method" }, method.toUpperCase()), ` ${path}`),
-    el("p", {}, el("b", {}, operation.summary), ". ", operation.description),
+    el("p", {}, el("b", {}, operation.summary), ". ", prose(operation.description ?? "")),
     el("p", { class: "aside" }, role ? `Needs a key of the role ${role}.` : "Open to everybody."),
     operation.parameters && [el("h4", {}, "Parameters"), el("ul", {}, operation.parameters.map((one) =>
       el("li", {}, el("code", {}, one.name), `: ${one.description}`)))],
@@ -79,13 +79,13 @@ function answer(status, response) {
   const kinds = Object.entries(found.content ?? {}).map(([kind, { schema }]) => [
     " ", el("code", {}, kind), schema?.$ref || schema?.oneOf ? [" ", type(schema)] : null,
   ]);
-  return el("li", {}, el("b", {}, status === "default" ? "Other" : status), `: ${found.description}`, kinds);
+  return el("li", {}, el("b", {}, status === "default" ? "Other" : status), ": ", prose(found.description), kinds);
 }
 
 function shape(name, schema) {
   return el("article", { class: "route", "aria-labelledby": `shape-${name}` },
     el("h3", { id: `shape-${name}` }, name),
-    schema.description && el("p", {}, schema.description),
+    schema.description && el("p", {}, prose(schema.description)),
     fields(`Fields of ${name}`, schema));
 }
 
@@ -113,7 +113,7 @@ function meaning(property) {
     maximum !== undefined && maximum !== 4294967295 && `at most ${maximum}`,
   ].filter(Boolean);
   return [
-    description ?? "",
+    prose(description ?? ""),
     bounds.length > 0 ? ` Range: ${bounds.join(", ")}.` : null,
     given !== undefined ? ` Default: ${JSON.stringify(given)}.` : null,
   ];

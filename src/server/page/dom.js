@@ -24,6 +24,10 @@ function fill(node, attributes, children) {
   return node;
 }
 
+/** A sentence whose `names` in backticks are code. */
+export const prose = (text) =>
+  text.split("`").map((part, index) => (index % 2 === 1 ? el("code", {}, part) : part));
+
 /** A button with an action. */
 export function button(words, action, attributes = {}) {
   const node = el("button", { type: "button", ...attributes }, words);
@@ -63,7 +67,7 @@ export function table(caption, heads, rows) {
 }
 
 /** Columns of words, which stand to the left and wrap. */
-const wordy = new Set(["Begins", "Verdict", "Meaning", "Text"]);
+const wordy = new Set(["Begins", "Verdict", "Watermark", "Meaning", "Text", "Type"]);
 
 /** A cell of another kind than a number. */
 class Cell {

@@ -13,12 +13,17 @@ const ALL = "all";
 /** Texts above this many bytes are not coloured: the list of tokens is a hundred times as long. */
 const LISTED_BYTES = 500_000;
 
+/** A pasted text of more characters is kept beside the text field: a browser takes minutes to lay it
+ *  out in there. */
+const LONG_PASTE = 200_000;
+
 /** Room for what surrounds a file in a request. */
 const ENVELOPE = 4_096;
 
 const NAME_OF_PASTED = "Pasted text";
 
-const state = { info: null, files: [], running: null };
+/** `waiting` holds the files and long texts that are to be checked. */
+const state = { info: null, waiting: [], running: null };
 
 // Access.
 
@@ -99,28 +104,41 @@ byId("forget").addEventListener("click", () => {
   connect();
 });
 
-// Files.
+// Files and long texts.
 
 function addFiles(files) {
-  state.files.push(...files);
-  listFiles();
+  for (const file of files) {
+    const work = (asked, signal) => askFile(file, asked, signal);
+    state.waiting.push({ name: file.name, size: file.size, work });
+  }
+  listWaiting();
 }
 
-function listFiles() {
+function listWaiting() {
   const list = byId("chosen");
-  const items = state.files.map((file, index) => {
+  const items = state.waiting.map((one, index) => {
     const remove = () => {
-      state.files.splice(index, 1);
-      listFiles();
-      byId("files").focus();
+      state.waiting.splice(index, 1);
+      listWaiting();
+      byId("text").focus();
     };
-    const name = el("bdi", {}, file.name);
-    return el("li", {}, el("span", {}, name, ` (${size(file.size)})`),
-      button("Remove", remove, { class: "small", "aria-label": `Remove ${file.name}` }));
+    const name = el("bdi", {}, one.name);
+    return el("li", {}, el("span", {}, name, ` (${size(one.size)})`),
+      button("Remove", remove, { class: "small", "aria-label": `Remove ${one.name}` }));
   });
   list.replaceChildren(...items);
   show(list, items.length > 0);
 }
+
+byId("text").addEventListener("paste", (event) => {
+  const text = event.clipboardData.getData("text/plain");
+  if (text.length <= LONG_PASTE) return;
+  event.preventDefault();
+  const work = (asked, signal) => askText(text, asked, signal);
+  state.waiting.push({ name: NAME_OF_PASTED, size: new Blob([text]).size, work });
+  listWaiting();
+  byId("status").textContent = "The pasted text is long and is kept below the text field.";
+});
 
 function size(bytes) {
   if (bytes < 1_000) return counted(bytes, "byte");
@@ -214,24 +232,24 @@ async function run(event) {
   event.preventDefault();
   if (state.running || state.info === null) return;
   const text = byId("text").value;
-  const files = isPublic() ? [] : state.files;
-  if (text.trim() === "" && files.length === 0) {
+  const jobs = [...state.waiting];
+  if (text.trim() !== "") {
+    const work = (asked, signal) => askText(text, asked, signal);
+    jobs.unshift({ name: NAME_OF_PASTED, work });
+  }
+  if (jobs.length === 0) {
     report(new api.Problem(400, { message: "Paste a text or choose a file first." }));
     byId("text").focus();
     return;
   }
   const asked = question();
-  const jobs = files.map((file) => ({ name: file.name, work: (signal) => askFile(file, asked, signal) }));
-  if (text.trim() !== "") {
-    jobs.unshift({ name: NAME_OF_PASTED, work: (signal) => askText(text, asked, signal) });
-  }
   start(jobs.length);
   const found = [];
   let cancelled = false;
   for (const [index, job] of jobs.entries()) {
     progress(index, jobs);
     try {
-      found.push(...(await job.work(state.running.signal)));
+      found.push(...(await job.work(asked, state.running.signal)));
     } catch (error) {
       if (error.name === "AbortError") {
         cancelled = true;
@@ -293,7 +311,7 @@ function present(found, number) {
     focusOn(renderResult(place, found[0], found[0].asked, page));
     return;
   }
-  const opened = el("div", {});
+  const opened = el("div", { class: "opened" });
   const open = (item) => {
     report(null);
     focusOn(renderResult(opened, item, item.asked, page));

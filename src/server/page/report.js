@@ -1,7 +1,7 @@
 // One result on the page: the verdict in words first, then the figures behind it.
 
 import { button, download, el } from "/page/dom.js";
-import { count, effect, probability } from "/page/numbers.js";
+import { count, effect, probability, rarity } from "/page/numbers.js";
 import { entropy, passages, sentences, tests } from "/page/tables.js";
 import { Characters, decides, textSection } from "/page/text.js";
 import { HEADLINES, SIGNS, meaning, skipped } from "/page/words.js";
@@ -117,13 +117,16 @@ function figures(report) {
   }
   cards.push(
     card("z", effect(report.z), "effect size, in standard deviations of chance"),
-    card("p", probability(report.log10_p), "for the deciding test alone"),
+    card("p", probability(report.log10_p), [rarity(report.log10_p), "; for the deciding test alone"]),
     card(
       "Corrected p",
       probability(report.corrected_log10_p),
-      report.hypotheses > 1 ? `after paying for ${count(report.hypotheses)} tests` : "one test was made, nothing to correct",
+      [
+        rarity(report.corrected_log10_p),
+        report.hypotheses > 1 ? `; after paying for ${count(report.hypotheses)} tests` : "; one test was made, nothing to correct",
+      ],
     ),
-    card("Alpha", probability(Math.log10(report.alpha)), "accepted rate of false accusations"),
+    card("Alpha", probability(Math.log10(report.alpha)), [rarity(Math.log10(report.alpha)), "; accepted rate of false accusations"]),
     card("Tokens", count(report.tokens), `of which ${count(report.scored)} count in the deciding test`),
   );
   const left = skipped(report.skipped);

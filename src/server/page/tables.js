@@ -1,7 +1,7 @@
 // The tables of a report: passages, sentences, tests, and what the model's uncertainty says.
 
 import { el, table, words } from "/page/dom.js";
-import { count, effect, probability } from "/page/numbers.js";
+import { count, counted, effect, probability } from "/page/numbers.js";
 import { LISTED, decides, regions } from "/page/text.js";
 import { excerpt } from "/page/visible.js";
 
@@ -19,7 +19,7 @@ function link(id, name, go, place) {
 
 /** Where in the text the mark is. */
 export function passages(report, characters, go, asked) {
-  if (!asked.windows) return null;
+  if (!asked.windows || report.verdict === "insufficient") return null;
   const found = regions(report);
   const title = "Where in the text";
   if (found.length === 0) {
@@ -70,7 +70,7 @@ export function sentences(report, characters, go) {
     "sentences-title",
     "Sentences",
     aside(
-      `A reading aid: no row of this table decides anything. The corrected p pays for ${count(all[0].hypotheses)} sentences.`,
+      `A reading aid: no row of this table decides anything. The corrected p pays for ${counted(all[0].hypotheses, "sentence")}.`,
     ),
     table("Evidence in each sentence", heads, rows),
     all.length > LISTED &&

@@ -215,8 +215,12 @@ function events(report) {
   return found.sort((left, right) => left.at - right.at || left.rank - right.rank);
 }
 
-/** The passages that are marked in the text: the significant ones, or else the strongest one. */
+/**
+ * The passages that are marked in the text: the significant ones, or else the strongest one. Too
+ * little text has none worth a look.
+ */
 export function regions(report) {
+  if (report.verdict === "insufficient") return [];
   const spans = report.spans.slice(0, LISTED);
   if (spans.length > 0) {
     return spans.map((region, index) => ({

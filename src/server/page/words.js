@@ -150,6 +150,7 @@ export function problem(error) {
 
 /** A message of the service as a sentence. */
 function sentence(message) {
-  const first = message.charAt(0).toUpperCase() + message.slice(1);
+  // A message may begin with the name of a file, which stays as it is.
+  const first = /^[a-z]+[ ,]/u.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
   return /[.!?]$/u.test(first) ? first : `${first}.`;
 }
