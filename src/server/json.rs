@@ -1,8 +1,8 @@
 //! JSON bodies, read strictly: an object, known fields only, each once.
 
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -29,20 +29,27 @@ impl<T: DeserializeOwned> FromRequest<State> for Json<T> {
     }
 }
 
-/// Refuses a body that is not declared as JSON.
+fn require_json(request: &Request) -> Result<(), ApiError> {
+    require_media_type(request.headers(), "application/json", |essence| {
+        essence == "application/json"
+            || (essence.starts_with("application/") && essence.ends_with("+json"))
+    })
+}
+
+/// Refuses a body that is not declared as what the route reads. `accepts` is given the media type
+/// in lower case and without parameters.
 ///
 /// # Errors
-/// 415 naming what was declared.
-pub(super) fn require_json(request: &Request) -> Result<(), ApiError> {
-    let given = request.headers().get(CONTENT_TYPE);
+/// 415 naming what was declared, and `wanted` as what to send.
+pub(super) fn require_media_type(
+    headers: &HeaderMap,
+    wanted: &str,
+    accepts: impl Fn(&str) -> bool,
+) -> Result<(), ApiError> {
+    let given = headers.get(CONTENT_TYPE);
     let name = given.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = name.split(';').next().unwrap_or_default().trim();
-    let is_json = essence.eq_ignore_ascii_case("application/json")
-        || (essence.len() > 17
-            && essence.is_char_boundary(12)
-            && essence[..12].eq_ignore_ascii_case("application/")
-            && essence.to_ascii_lowercase().ends_with("+json"));
-    if is_json {
+    let essence = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if accepts(&essence) {
         return Ok(());
     }
     let found = match given {
@@ -53,7 +60,7 @@ pub(super) fn require_json(request: &Request) -> Result<(), ApiError> {
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ErrorType::InvalidRequest,
         "unsupported_media_type",
-        format!("the request has {found}; send the body as application/json"),
+        format!("the request has {found}; send the body as {wanted}"),
     ))
 }
 

@@ -87,6 +87,34 @@ pub(crate) fn send_raw(address: SocketAddr, bytes: &[u8]) -> Reply {
     read_reply(stream)
 }
 
+/// The head of a request whose body comes in chunks.
+pub(crate) fn chunked_head(path: &str, media_type: &str) -> Vec<u8> {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: {media_type}\r\n\
+         Transfer-Encoding: chunked\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// One chunk; an empty one ends the body.
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// Sends a body in chunks of this size, without its length in the head.
+pub(crate) fn send_chunked(
+    address: SocketAddr,
+    path: &str,
+    media_type: &str,
+    body: &[u8],
+    size: usize,
+) -> Reply {
+    let mut bytes = chunked_head(path, media_type);
+    body.chunks(size).for_each(|part| bytes.extend(chunk(part)));
+    bytes.extend(chunk(b""));
+    send_raw(address, &bytes)
+}
+
 /// Reads a reply to the end of its connection.
 pub(crate) fn read_reply(mut stream: TcpStream) -> Reply {
     let mut bytes = Vec::new();

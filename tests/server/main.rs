@@ -10,12 +10,19 @@
 
 mod access;
 mod audit;
+mod batch;
+mod bodies;
 mod client;
 mod config;
 mod cors;
 mod detect;
+mod file;
 mod limits;
 mod metrics;
+mod moderations;
+mod openapi;
+mod page;
+mod roles;
 mod service;
 mod shutdown;
 mod spine;

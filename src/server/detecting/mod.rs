@@ -4,13 +4,17 @@
 //! and no verdict is made here.
 
 mod input;
+mod lines;
 mod plan;
+mod reading;
 mod reply;
 mod request;
 mod work;
 
 pub(super) use input::Input;
-pub(super) use plan::{Form, Inputs, Origin, Plan};
-pub(super) use reply::{Outcome, json};
+pub(super) use lines::{Line, Lines};
+pub(super) use plan::{Entrance, Form, Inputs, Plan};
+pub(super) use reading::{Reading, read};
+pub(super) use reply::{Outcome, in_pieces, json, list};
 pub(super) use request::DetectRequest;
 pub(super) use work::Asker;

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 200;
 
 /// Where a request came in; some fields have no meaning everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum Origin {
+pub(in crate::server) enum Entrance {
     /// `POST /v1/detect`.
     Single,
     /// A line of `POST /v1/detect/batch`.
@@ -85,15 +85,15 @@ impl Plan {
     pub(in crate::server) fn resolve(
         state: &State,
         caller: &Caller,
-        origin: Origin,
+        entrance: Entrance,
         mut request: DetectRequest,
     ) -> Result<(Self, Inputs), ApiError> {
         request.admit(caller)?;
-        let inputs = inputs(&mut request, origin, state.limits().inputs)?;
+        let inputs = inputs(&mut request, entrance, state.limits().inputs)?;
         if request.entropy == Some(true) {
             return Err(engine_absent());
         }
-        let form = form(&request, origin, &inputs)?;
+        let form = form(&request, entrance, &inputs)?;
         let served = profiles(&state.ready()?.profiles, &request)?;
         let count = NonZeroU64::new(served.len() as u64).unwrap_or(NonZeroU64::MIN);
         let profiles = served
@@ -120,20 +120,29 @@ impl Plan {
         };
         Ok((plan, inputs))
     }
+
+    /// The names of the profiles, in the order of the reply.
+    pub(in crate::server) fn names(&self) -> impl Iterator<Item = &str> {
+        self.profiles.iter().map(|chosen| chosen.name.as_str())
+    }
 }
 
 /// Takes what is to be judged out of a request.
-fn inputs(request: &mut DetectRequest, origin: Origin, most: usize) -> Result<Inputs, ApiError> {
+fn inputs(
+    request: &mut DetectRequest,
+    entrance: Entrance,
+    most: usize,
+) -> Result<Inputs, ApiError> {
     let (text, tokens) = (request.text.take(), request.tokens.take());
     let list = request.inputs.take();
     let refuse = |field: &'static str, message: &str| Err(ApiError::invalid(field, message));
-    if origin != Origin::Batch && request.id.is_some() {
+    if entrance != Entrance::Batch && request.id.is_some() {
         return refuse("id", "`id` belongs to the lines of /v1/detect/batch");
     }
-    if origin == Origin::Batch && list.is_some() {
+    if entrance == Entrance::Batch && list.is_some() {
         return refuse("inputs", "a line of a batch is one text; put each on a line of its own");
     }
-    if origin == Origin::File {
+    if entrance == Entrance::File {
         return match (text, tokens, list) {
             (None, None, None) => Ok(Inputs::None),
             (Some(_), ..) => refuse("text", "the files are what is judged; leave out `text`"),
@@ -159,9 +168,9 @@ fn inputs(request: &mut DetectRequest, origin: Origin, most: usize) -> Result<In
     }
 }
 
-fn form(request: &DetectRequest, origin: Origin, inputs: &Inputs) -> Result<Form, ApiError> {
+fn form(request: &DetectRequest, entrance: Entrance, inputs: &Inputs) -> Result<Form, ApiError> {
     let refuse = |field: &'static str, message: &str| Err(ApiError::invalid(field, message));
-    if request.format.is_some() && origin != Origin::Single {
+    if request.format.is_some() && entrance != Entrance::Single {
         return refuse("format", "pages are made by /v1/detect only, one text at a time");
     }
     if request.format != Some(RawForm::Html) {

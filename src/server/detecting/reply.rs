@@ -1,13 +1,21 @@
 //! What a reply says of a judged input.
 
+use std::convert::Infallible;
+use std::future::ready;
+
+use axum::body::Body;
+use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::plan::{Detail, Plan};
 use super::work::Judged;
 use crate::detect::{Report, Verdict};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::server::error::ApiError;
+
+/// Parts of a reply that are sent in one piece when they are ready together.
+const TOGETHER: usize = 64;
 
 /// The version of the form of a verdict without figures.
 const VERDICT_SCHEMA: &str = "greenmark/verdict/1";
@@ -107,12 +115,12 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::Backend`], which no report is known to cause.
-    pub(in crate::server) fn document(&self, judged: &Judged) -> Result<Vec<u8>> {
+    pub(in crate::server) fn document(&self, judged: &Judged) -> Result<Vec<u8>, Error> {
         match self.outcome(judged) {
             Outcome::Report(Shown::Report(report)) => report.document(),
-            Outcome::Report(shown) => json(&shown),
-            Outcome::Result(several) => json(&several),
-            Outcome::Error(error) => json(&error),
+            Outcome::Report(shown) => Ok(json(&shown)),
+            Outcome::Result(several) => Ok(json(&several)),
+            Outcome::Error(error) => Ok(json(&error)),
         }
     }
 
@@ -125,9 +133,33 @@ impl Plan {
 }
 
 /// Writes a value on one line.
-///
-/// # Errors
-/// [`Error::Backend`], which no value of a reply is known to cause.
-pub(in crate::server) fn json(value: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|source| Error::backend("writing the reply as JSON", source))
+pub(in crate::server) fn json(value: &impl Serialize) -> Vec<u8> {
+    // Texts, numbers and lists of them are always JSON; a reply stays well-formed all the same.
+    serde_json::to_vec(value).unwrap_or_else(|_| b"null".to_vec())
+}
+
+/// The body of a list, sent while its items are made: none of them waits for the last. `held` is
+/// kept until the end.
+pub(in crate::server) fn list<T: Send + 'static>(
+    items: impl Stream<Item = Vec<u8>> + Send + 'static,
+    held: T,
+) -> Body {
+    let items = items.enumerate().map(
+        |(index, item)| {
+            if index == 0 { item } else { [b",", &item[..]].concat() }
+        },
+    );
+    let parts = stream::once(ready(br#"{"object":"list","data":["#.to_vec())).chain(items).chain(
+        stream::once(async move {
+            drop(held);
+            b"]}".to_vec()
+        }),
+    );
+    in_pieces(parts)
+}
+
+/// A body of parts that are sent as they come; those that are ready together go in one piece.
+pub(in crate::server) fn in_pieces(parts: impl Stream<Item = Vec<u8>> + Send + 'static) -> Body {
+    let pieces = parts.ready_chunks(TOGETHER).map(|parts| Ok::<_, Infallible>(parts.concat()));
+    Body::from_stream(pieces)
 }

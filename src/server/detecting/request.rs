@@ -63,6 +63,11 @@ pub(in crate::server) enum Names {
 }
 
 impl DetectRequest {
+    /// A request under the profile of this name, or the default one, that asks for nothing more.
+    pub(in crate::server) fn of_profile(profile: Option<String>) -> Self {
+        Self { profile, ..Self::default() }
+    }
+
     /// Refuses what the role of the caller does not open: scores, and anything that moves the
     /// verdict, are an oracle for forging and scrubbing marks.
     ///

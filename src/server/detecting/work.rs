@@ -18,7 +18,7 @@ use crate::server::state::State;
 
 /// Longest input whose tokens are listed one by one, in bytes of text; the list takes a hundred
 /// times as much memory.
-const LONGEST_LISTED: usize = 2_000_000;
+const LONGEST_LISTED: usize = 1_000_000;
 
 /// Bytes of a text that hold about a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -127,6 +127,14 @@ impl Plan {
 }
 
 impl Asker {
+    /// Pays for a request with this many texts out of the caller's rate.
+    ///
+    /// # Errors
+    /// 429.
+    pub(in crate::server) fn charge(&self, texts: usize) -> Result<(), ApiError> {
+        self.state.access().charge(&self.caller, texts)
+    }
+
     /// Runs `job` on a thread of the pool.
     ///
     /// # Errors

@@ -1,19 +1,19 @@
 //! `POST /v1/detect`: a text, token ids or a list of both, held against one profile or several.
 
+use std::sync::Arc;
+
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
-use std::sync::Arc;
 
 use crate::document::page::{self, Page};
 use crate::server::access::{Caller, Role};
 use crate::server::detecting::{
-    Asker, DetectRequest, Form, Input, Inputs, Origin, Outcome, Plan, json,
+    Asker, DetectRequest, Entrance, Form, Input, Inputs, Outcome, Plan, json, list,
 };
 use crate::server::error::ApiError;
 use crate::server::json::Json;
@@ -32,7 +32,7 @@ async fn detect(
     body: Json<DetectRequest>,
 ) -> Result<Response, ApiError> {
     let Json { value, room } = body;
-    let (plan, inputs) = Plan::resolve(&state, &caller, Origin::Single, value)?;
+    let (plan, inputs) = Plan::resolve(&state, &caller, Entrance::Single, value)?;
     let asker = Asker { state, caller, request, action: "detect" };
     match inputs {
         Inputs::One(input) => {
@@ -42,9 +42,8 @@ async fn detect(
             Ok(([(CONTENT_TYPE, media_type)], bytes).into_response())
         }
         Inputs::Several(inputs) => {
-            let reply = several(&asker, plan, inputs).await;
-            drop(room);
-            Ok(([(CONTENT_TYPE, JSON)], Body::from(reply?)).into_response())
+            asker.charge(inputs.len())?;
+            Ok(([(CONTENT_TYPE, JSON)], list(items(asker, plan, inputs), room)).into_response())
         }
         Inputs::None => Err(ApiError::internal()),
     }
@@ -75,15 +74,16 @@ struct Item<'a> {
     outcome: Outcome<'a>,
 }
 
-/// Judges the inputs of a list, some at the same time, and joins the replies in their order.
-async fn several(
-    asker: &Asker,
+/// Judges the inputs of a list, some at the same time, and gives the items in their order.
+fn items(
+    asker: Asker,
     plan: Plan,
     inputs: Vec<Result<Input, ApiError>>,
-) -> Result<Vec<u8>, ApiError> {
+) -> impl Stream<Item = Vec<u8>> {
     let plan = Arc::new(plan);
-    let items = inputs.into_iter().enumerate().map(|(index, input)| {
-        let plan = Arc::clone(&plan);
+    let together = asker.state.limits().workers + 1;
+    let items = inputs.into_iter().enumerate().map(move |(index, input)| {
+        let (asker, plan) = (asker.clone(), Arc::clone(&plan));
         async move {
             let judged = match input {
                 Err(error) => Err(error),
@@ -92,26 +92,13 @@ async fn several(
                     asker.run_patiently(move |asker| item(asker, &plan, index, &input)).await
                 }
             };
-            match judged {
-                Ok(bytes) => Ok(bytes),
-                Err(error) => Ok(json(&Item { index, outcome: Outcome::of(&error) })?),
-            }
+            judged.unwrap_or_else(|error| json(&Item { index, outcome: Outcome::of(&error) }))
         }
     });
-    let mut items = stream::iter(items).buffered(asker.state.limits().workers + 1);
-    let mut reply = br#"{"object":"list","data":["#.to_vec();
-    while let Some(item) = items.next().await {
-        let item: Result<Vec<u8>, ApiError> = item;
-        if !reply.ends_with(b"[") {
-            reply.push(b',');
-        }
-        reply.extend_from_slice(&item?);
-    }
-    reply.extend_from_slice(b"]}");
-    Ok(reply)
+    stream::iter(items).buffered(together)
 }
 
 fn item(asker: &Asker, plan: &Plan, index: usize, input: &Input) -> Result<Vec<u8>, ApiError> {
     let judged = plan.judge(input, asker)?;
-    Ok(json(&Item { index, outcome: plan.outcome(&judged) })?)
+    Ok(json(&Item { index, outcome: plan.outcome(&judged) }))
 }
