@@ -20,6 +20,8 @@ mod file;
 mod limits;
 mod metrics;
 mod moderations;
+mod openapi;
+mod page;
 mod roles;
 mod service;
 mod shutdown;
