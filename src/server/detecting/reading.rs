@@ -19,7 +19,6 @@ pub(in crate::server) struct Reading {
 ///
 /// # Errors
 /// 400 for a format that is not read here and for bytes that are not what they claim.
-#[expect(clippy::unused_async, reason = "the readers of other formats are processes")]
 pub(in crate::server) async fn read(
     name: &str,
     media_type: Option<&str>,
