@@ -15,7 +15,7 @@ pub struct AccessConfig {
     /// Origins of web pages that may use the service from a browser.
     pub cors_origins: Vec<String>,
     /// The file for audit lines; standard error when left out.
-    pub audit_file: Option<PathBuf>,
+    pub audit_log: Option<PathBuf>,
     /// Whether every request gets a line on standard error.
     pub access_log: Option<bool>,
     /// Requests a minute of a `public` key; 0 is no limit.
@@ -40,6 +40,6 @@ impl AccessConfig {
 
     /// The files that the section names, for paths relative to the configuration.
     pub(in crate::server) fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        self.keys_file.iter_mut().chain(&mut self.audit_file)
+        self.keys_file.iter_mut().chain(&mut self.audit_log)
     }
 }

@@ -116,17 +116,29 @@ impl Access {
         Ok(Caller { name: entry.stored.name, role: entry.stored.role })
     }
 
-    /// Charges a caller's rate with the texts of a request beyond the first, so that many texts
-    /// in one request cost what they cost one by one.
+    /// Charges a `public` key with the texts of a request beyond the first: a list of texts tells
+    /// as much about the mark as the same texts one by one. `param` names the list.
     ///
     /// # Errors
-    /// 429.
-    pub fn charge(&self, caller: &Caller, texts: usize) -> Result<(), ApiError> {
+    /// 429 when the key has to wait, 400 for more texts than it may ask for in a minute.
+    pub fn charge(
+        &self,
+        caller: &Caller,
+        param: &'static str,
+        texts: usize,
+    ) -> Result<(), ApiError> {
         let further = u32::try_from(texts.saturating_sub(1)).unwrap_or(u32::MAX);
+        let (Role::Public, Some(further)) = (caller.role, NonZeroU32::new(further)) else {
+            return Ok(());
+        };
         let entry = self.keys.as_ref().and_then(|keys| keys.named(&caller.name));
-        match (NonZeroU32::new(further), entry.and_then(|entry| entry.rate)) {
-            (Some(further), Some(rate)) => rate.take(further),
-            _ => Ok(()),
+        match entry.and_then(|entry| entry.rate) {
+            Some(rate) if rate.holds(further) => rate.take(further),
+            Some(rate) => Err(ApiError::invalid(
+                param,
+                format!("{texts} texts; this key may ask for {} a minute", rate.a_minute()),
+            )),
+            None => Ok(()),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
@@ -60,27 +61,29 @@ pub(super) struct Rate {
 }
 
 impl Rate {
+    /// Requests a minute.
+    pub(super) fn a_minute(&self) -> NonZeroU32 {
+        self.a_minute
+    }
+
+    /// Whether the key may ever ask for that many beyond the first.
+    pub(super) fn holds(&self, further: NonZeroU32) -> bool {
+        further < self.a_minute
+    }
+
     /// Takes `count` from what the key has left.
     ///
     /// # Errors
     /// 429 with the seconds until that many are there again.
     pub(super) fn take(&self, count: NonZeroU32) -> Result<(), ApiError> {
+        let wait = match self.limiter.check_n(count) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(wait)) => wait.wait_time_from(DefaultClock::default().now()),
+            // More than a minute's requests at once.
+            Err(_) => Duration::from_mins(1),
+        };
         let message = format!("this key may ask {} times a minute; wait and go on", self.a_minute);
-        match self.limiter.check_n(count) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(wait)) => {
-                let wait = wait.wait_time_from(DefaultClock::default().now());
-                Err(ApiError::busy("rate_limited", message, seconds(wait)))
-            }
-            Err(_) => Err(ApiError::busy(
-                "rate_limited",
-                format!(
-                    "{count} texts are more than this key's {} a minute; send fewer at once",
-                    self.a_minute
-                ),
-                60,
-            )),
-        }
+        Err(ApiError::busy("rate_limited", message, seconds(wait)))
     }
 }
 
@@ -111,6 +114,6 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-fn seconds(wait: std::time::Duration) -> u64 {
+fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }

@@ -99,14 +99,10 @@ fn judge(asker: &Asker, index: usize, line: &Line) -> Vec<u8> {
     let mut id = None;
     let judged = from_slice(line.bytes()).and_then(|mut request: DetectRequest| {
         id = request.id.take();
-        if index > 0 {
-            // The request paid for its first line.
-            asker.charge(2)?;
-        }
         let (plan, inputs) = Plan::resolve(&asker.state, &asker.caller, Entrance::Batch, request)?;
         let Inputs::One(input) = inputs else { return Err(ApiError::internal()) };
         let judged = plan.judge(&input, asker)?;
-        Ok(written(&Item { index, id: id.as_ref(), outcome: plan.outcome(&judged) }))
+        Ok(written(&Item { index, id: id.as_ref(), outcome: plan.outcome(&judged)? }))
     });
     judged.unwrap_or_else(|error| error_line(index, id.as_ref(), &error))
 }

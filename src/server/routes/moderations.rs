@@ -54,7 +54,7 @@ async fn moderations(
     let model = plan.names().collect();
     let figures = caller.role > Role::Public;
     let asker = Asker { state, caller, request, action: "moderate" };
-    asker.charge(texts.len())?;
+    asker.charge("input", texts.len())?;
     let plan = Arc::new(plan);
     let results = texts.into_iter().map(|text| {
         let (plan, input) = (Arc::clone(&plan), Arc::new(Input::Text(text)));

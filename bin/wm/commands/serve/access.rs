@@ -31,7 +31,7 @@ pub(super) fn resolve(args: &ServeArgs, config: &AccessConfig) -> Result<Access>
 
 /// Where flags and configuration send audit lines and the access log.
 pub(super) fn audit(args: &ServeArgs, config: &AccessConfig) -> Result<Audit> {
-    let audit = match args.audit_log.as_deref().or(config.audit_file.as_deref()) {
+    let audit = match args.audit_log.as_deref().or(config.audit_log.as_deref()) {
         Some(path) => Audit::file(path)?,
         None => Audit::standard_error(),
     };
