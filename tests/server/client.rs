@@ -91,7 +91,7 @@ pub(crate) fn send_raw(address: SocketAddr, bytes: &[u8]) -> Reply {
 /// The head of a request whose body comes in chunks.
 pub(crate) fn chunked_head(path: &str, media_type: &str) -> Vec<u8> {
     format!(
-        "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: {media_type}\r\n\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {media_type}\r\n\
          Transfer-Encoding: chunked\r\n\r\n"
     )
     .into_bytes()
