@@ -1,5 +1,6 @@
 //! A plain HTTP/1.1 client that can also misbehave.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -59,10 +60,10 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(head, "{name}: {value}\r\n").unwrap();
     }
     if !body.is_empty() || method == "POST" {
-        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        write!(head, "Content-Length: {}\r\n", body.len()).unwrap();
     }
     head.push_str("\r\n");
     [head.into_bytes(), body.to_vec()].concat()
@@ -90,7 +91,7 @@ pub(crate) fn send_raw(address: SocketAddr, bytes: &[u8]) -> Reply {
 /// The head of a request whose body comes in chunks.
 pub(crate) fn chunked_head(path: &str, media_type: &str) -> Vec<u8> {
     format!(
-        "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: {media_type}\r\n\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {media_type}\r\n\
          Transfer-Encoding: chunked\r\n\r\n"
     )
     .into_bytes()
@@ -118,7 +119,7 @@ pub(crate) fn send_chunked(
 /// Reads a reply to the end of its connection.
 pub(crate) fn read_reply(mut stream: TcpStream) -> Reply {
     let mut bytes = Vec::new();
-    let mut piece = [0; 65536];
+    let mut piece = [0; 16384];
     loop {
         match stream.read(&mut piece) {
             Ok(0) => break,
