@@ -19,6 +19,8 @@ pub struct Config {
     pub port: Option<u16>,
     /// The limits that differ from the built-in ones.
     pub limits: LimitsConfig,
+    /// A key file whose key signs every report.
+    pub signing_key: Option<PathBuf>,
     /// Who may ask, how often, and where it is written down.
     pub access: AccessConfig,
     /// The profiles, the default one first.
@@ -78,7 +80,7 @@ impl Config {
             Error::file(path, None, format!("not a configuration: {error}"), remedy)
         })?;
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-        for file in config.access.files() {
+        for file in config.access.files().chain(&mut config.signing_key) {
             *file = folder.join(&*file);
         }
         for profile in &mut config.profiles {

@@ -35,5 +35,5 @@ pub use listen::{Listener, serve};
 pub use metrics::{Metrics, Queue};
 pub use pool::{Pool, PoolError};
 pub use profiles::{Profiles, Served, Standing};
-pub use router::router;
-pub use state::{Ready, Room, State};
+pub use router::{paths, router};
+pub use state::{Ready, Room, Setup, State};

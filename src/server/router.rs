@@ -31,6 +31,12 @@ pub(super) struct Route {
     pub(super) methods: MethodRouter<State>,
 }
 
+/// Every path of the service, as the router writes it: `{name}` is one segment, `{*name}` the rest.
+#[must_use]
+pub fn paths() -> Vec<&'static str> {
+    routes::all().into_iter().map(|route| route.path).collect()
+}
+
 /// The service as a tower service.
 pub fn router(state: State) -> Router {
     let mut router = Router::new();

@@ -16,6 +16,7 @@ mod curve;
 mod detect;
 #[cfg(feature = "engine")]
 mod entropy;
+mod extract;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
@@ -30,4 +31,5 @@ mod sidecar;
 mod streams;
 mod support;
 mod tail;
+mod verify;
 mod windows;

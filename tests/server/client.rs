@@ -119,7 +119,7 @@ pub(crate) fn send_chunked(
 /// Reads a reply to the end of its connection.
 pub(crate) fn read_reply(mut stream: TcpStream) -> Reply {
     let mut bytes = Vec::new();
-    let mut piece = [0; 16384];
+    let mut piece = [0; 8192];
     loop {
         match stream.read(&mut piece) {
             Ok(0) => break,

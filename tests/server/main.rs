@@ -20,8 +20,12 @@ mod file;
 mod limits;
 mod metrics;
 mod moderations;
+mod openapi;
+mod page;
+mod roles;
 mod service;
 mod shutdown;
+mod signed;
 mod spine;
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "the command line's tests use the rest")]

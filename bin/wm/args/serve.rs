@@ -36,6 +36,9 @@ pub(crate) struct ServeArgs {
     /// user when it exists
     #[arg(long, value_name = "FILE", env = "WM_KEYS_FILE")]
     pub(crate) keys_file: Option<PathBuf>,
+    /// A key file whose key signs every report (wm keygen makes one)
+    #[arg(long, value_name = "FILE", env = "WM_SIGNING_KEY")]
+    pub(crate) signing_key: Option<PathBuf>,
     /// The file for audit lines; standard error when left out
     #[arg(long, value_name = "FILE", env = "WM_AUDIT_LOG")]
     pub(crate) audit_log: Option<PathBuf>,

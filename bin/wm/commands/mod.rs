@@ -3,12 +3,14 @@
 mod apikey;
 mod calibrate;
 mod detect;
+mod extract;
 mod inspect;
 mod keygen;
 mod models;
 mod power;
 mod profile;
 mod serve;
+mod verify;
 
 #[cfg(feature = "engine")]
 mod engine;
@@ -26,6 +28,8 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Demo(args) => engine::demo(&args),
         Command::Generate(args) => engine::generate(&args),
         Command::Detect(args) => detect::run(&args),
+        Command::Extract(args) => extract::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Keygen(args) => keygen::run(&args),
         Command::Power(args) => power::run(&args),

@@ -14,7 +14,7 @@ mod work;
 pub(super) use input::Input;
 pub(super) use lines::{Line, Lines};
 pub(super) use plan::{Entrance, Form, Inputs, Plan};
-pub(super) use reading::{Reading, read};
+pub(super) use reading::{notes, read};
 pub(super) use reply::{Outcome, in_pieces, json, list};
 pub(super) use request::DetectRequest;
 pub(super) use work::Asker;

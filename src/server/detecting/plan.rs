@@ -65,6 +65,7 @@ pub(in crate::server) struct Chosen {
 /// What to do with every input of a request.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct Plan {
+    pub(super) state: State,
     /// Never empty.
     pub(super) profiles: Vec<Chosen>,
     /// Whether the reply speaks of several profiles, also if it is a list of one.
@@ -106,6 +107,7 @@ impl Plan {
             .collect::<Result<_, ApiError>>()?;
         let names = request.normalize.iter().flatten();
         let plan = Self {
+            state: state.clone(),
             profiles,
             joins: request.profiles.is_some(),
             detail: match request.detail {

@@ -1,43 +1,31 @@
 //! From the bytes of a file to the text that is judged.
 
+use std::path::Path;
+
 use axum::body::Bytes;
 
+use crate::extract::{Extracted, Format, Note};
 use crate::server::error::ApiError;
+use crate::server::state::State;
 
-/// The text of a file and how it was had.
-#[derive(Debug)]
-pub(in crate::server) struct Reading {
-    /// The name of the format.
-    pub(in crate::server) format: &'static str,
-    /// The text.
-    pub(in crate::server) text: String,
-    /// What a reader should know about it.
-    pub(in crate::server) notes: Vec<String>,
-}
-
-/// Reads a file by its name and declared media type. The only place that knows formats.
+/// Reads a file by its name, its declared media type and its first bytes.
 ///
 /// # Errors
 /// 400 for a format that is not read here and for bytes that are not what they claim.
-#[expect(clippy::unused_async, reason = "the readers of other formats are processes")]
 pub(in crate::server) async fn read(
+    state: &State,
     name: &str,
     media_type: Option<&str>,
     bytes: Bytes,
-) -> Result<Reading, ApiError> {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    let format = match (extension.as_deref(), media_type) {
-        (Some("txt" | "text"), _) | (None, None | Some("text/plain")) => "text",
-        (Some("md" | "markdown"), _) | (None, Some("text/markdown")) => "markdown",
-        _ => {
-            let message = "the file is no text (.txt) and no Markdown (.md); send its text";
-            return Err(ApiError::bad_request("unsupported_format", message).param("file"));
-        }
-    };
-    let text = String::from_utf8(bytes.into()).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let message = format!("the file is not UTF-8 (byte {at}); convert it to UTF-8 first");
-        ApiError::bad_request("not_utf8", message).param("file")
-    })?;
-    Ok(Reading { format, text, notes: Vec::new() })
+) -> Result<Extracted, ApiError> {
+    let name = (!name.is_empty()).then(|| Path::new(name));
+    // What a browser says of a file that it does not know says nothing.
+    let media_type = media_type.filter(|declared| *declared != "application/octet-stream");
+    let format = Format::detect(name, media_type, &bytes)?;
+    Ok(state.extract(format, &bytes).await?)
+}
+
+/// What a reader should know about the text of a file, in words.
+pub(in crate::server) fn notes(extracted: &Extracted) -> Vec<String> {
+    extracted.notes.iter().map(Note::to_string).collect()
 }

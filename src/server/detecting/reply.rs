@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::ready;
+use std::time::SystemTime;
 
 use axum::body::Body;
 use futures_util::{Stream, StreamExt, stream};
@@ -13,6 +14,7 @@ use super::work::Judged;
 use crate::detect::{Report, Verdict};
 use crate::error::Error;
 use crate::server::error::ApiError;
+use crate::signature::sign;
 
 /// Parts of a reply that are sent in one piece when they are ready together.
 const TOGETHER: usize = 64;
@@ -33,6 +35,8 @@ pub(in crate::server) enum Shown<'a> {
     },
     /// The library's report.
     Report(&'a Report),
+    /// The same with a signature.
+    Signed(Value),
 }
 
 /// What became of one input: the field of its name in an item of a list.
@@ -84,20 +88,24 @@ impl Outcome<'_> {
 
 impl Plan {
     /// What the caller may see of a judged input.
-    pub(in crate::server) fn outcome<'a>(&'a self, judged: &'a Judged) -> Outcome<'a> {
-        let mut results = self
-            .profiles
-            .iter()
-            .zip(&judged.reports)
-            .map(|(chosen, report)| Named { profile: &chosen.name, report: self.shown(report) });
+    ///
+    /// # Errors
+    /// Those of signing.
+    pub(in crate::server) fn outcome<'a>(
+        &'a self,
+        judged: &'a Judged,
+    ) -> Result<Outcome<'a>, Error> {
+        let mut results = self.profiles.iter().zip(&judged.reports).map(|(chosen, report)| {
+            Ok(Named { profile: &chosen.name, report: self.shown(report)? })
+        });
         let joined = judged.joined;
         if !self.joins {
             // A plan has a profile, and a judged input a report for each.
             if let Some(only) = results.next() {
-                return Outcome::Report(only.report);
+                return only.map(|only: Named<'_>| Outcome::Report(only.report));
             }
         }
-        Outcome::Result(Several {
+        Ok(Outcome::Result(Several {
             object: "greenmark.profiles",
             verdict: joined.verdict,
             profile: self.profiles.get(joined.deciding).map_or("", |chosen| &chosen.name),
@@ -106,8 +114,8 @@ impl Plan {
                 hypotheses: joined.hypotheses,
                 alpha: joined.alpha,
             }),
-            results: results.collect(),
-        })
+            results: results.collect::<Result<_, Error>>()?,
+        }))
     }
 
     /// The whole reply for one input: the report as the command line prints it, or the object of
@@ -116,20 +124,36 @@ impl Plan {
     /// # Errors
     /// [`Error::Backend`], which no report is known to cause.
     pub(in crate::server) fn document(&self, judged: &Judged) -> Result<Vec<u8>, Error> {
-        match self.outcome(judged) {
+        match self.outcome(judged)? {
             Outcome::Report(Shown::Report(report)) => report.document(),
+            Outcome::Report(Shown::Signed(document)) => pretty(&document),
             Outcome::Report(shown) => Ok(json(&shown)),
             Outcome::Result(several) => Ok(json(&several)),
             Outcome::Error(error) => Ok(json(&error)),
         }
     }
 
-    fn shown<'a>(&self, report: &'a Report) -> Shown<'a> {
-        match self.detail {
-            Detail::Verdict => Shown::Verdict { schema: VERDICT_SCHEMA, verdict: report.verdict },
-            Detail::Report => Shown::Report(report),
-        }
+    fn shown<'a>(&self, report: &'a Report) -> Result<Shown<'a>, Error> {
+        Ok(match (self.detail, self.state.signer()) {
+            (Detail::Verdict, _) => {
+                Shown::Verdict { schema: VERDICT_SCHEMA, verdict: report.verdict }
+            }
+            (Detail::Report, None) => Shown::Report(report),
+            (Detail::Report, Some(signer)) => {
+                let document = serde_json::to_value(report)
+                    .map_err(|source| Error::backend("writing a report", source))?;
+                Shown::Signed(sign(signer, document, SystemTime::now())?)
+            }
+        })
     }
+}
+
+/// Writes a signed report as the command line writes one without a signature.
+fn pretty(document: &Value) -> Result<Vec<u8>, Error> {
+    let mut bytes = serde_json::to_vec_pretty(document)
+        .map_err(|source| Error::backend("writing a report", source))?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// Writes a value on one line.

@@ -127,6 +127,18 @@ impl Plan {
 }
 
 impl Asker {
+    /// Pays for a request with this many texts, which stand in the field `param`.
+    ///
+    /// # Errors
+    /// 429, or 400 for more texts than the caller's rate can ever pay for.
+    pub(in crate::server) fn charge(
+        &self,
+        param: &'static str,
+        texts: usize,
+    ) -> Result<(), ApiError> {
+        self.state.access().charge(&self.caller, param, texts)
+    }
+
     /// Runs `job` on a thread of the pool.
     ///
     /// # Errors

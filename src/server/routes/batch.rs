@@ -102,7 +102,7 @@ fn judge(asker: &Asker, index: usize, line: &Line) -> Vec<u8> {
         let (plan, inputs) = Plan::resolve(&asker.state, &asker.caller, Entrance::Batch, request)?;
         let Inputs::One(input) = inputs else { return Err(ApiError::internal()) };
         let judged = plan.judge(&input, asker)?;
-        Ok(written(&Item { index, id: id.as_ref(), outcome: plan.outcome(&judged) }))
+        Ok(written(&Item { index, id: id.as_ref(), outcome: plan.outcome(&judged)? }))
     });
     judged.unwrap_or_else(|error| error_line(index, id.as_ref(), &error))
 }

@@ -42,7 +42,7 @@ async fn detect(
             Ok(([(CONTENT_TYPE, media_type)], bytes).into_response())
         }
         Inputs::Several(inputs) => {
-            asker.state.access().charge(&asker.caller, "inputs", inputs.len())?;
+            asker.charge("inputs", inputs.len())?;
             Ok(([(CONTENT_TYPE, JSON)], list(items(asker, plan, inputs), room)).into_response())
         }
         Inputs::None => Err(ApiError::internal()),
@@ -100,5 +100,5 @@ fn items(
 
 fn item(asker: &Asker, plan: &Plan, index: usize, input: &Input) -> Result<Vec<u8>, ApiError> {
     let judged = plan.judge(input, asker)?;
-    Ok(json(&Item { index, outcome: plan.outcome(&judged) }))
+    Ok(json(&Item { index, outcome: plan.outcome(&judged)? }))
 }

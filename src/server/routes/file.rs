@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::server::access::{Caller, Role};
 use crate::server::body::read_body;
 use crate::server::detecting::{
-    Asker, DetectRequest, Entrance, Input, Outcome, Plan, Reading, json, list, read,
+    Asker, DetectRequest, Entrance, Input, Outcome, Plan, json, list, notes, read,
 };
 use crate::server::error::ApiError;
 use crate::server::json::{from_slice, require_media_type};
@@ -136,16 +136,17 @@ struct Shown<'a> {
 async fn item(asker: &Asker, plan: Arc<Plan>, index: usize, sent: Sent) -> Vec<u8> {
     let Sent { name, media_type, bytes } = sent;
     let name = Arc::new(name);
-    let judged = match read(&name, media_type.as_deref(), bytes).await {
+    let judged = match read(&asker.state, &name, media_type.as_deref(), bytes).await {
         Err(error) => Err(error),
-        Ok(Reading { format, text, notes }) => {
-            let (name, input) = (Arc::clone(&name), Arc::new(Input::Text(text)));
-            let notes = Arc::new(notes);
+        Ok(extracted) => {
+            let format = extracted.format.name();
+            let notes = Arc::new(notes(&extracted));
+            let (name, input) = (Arc::clone(&name), Arc::new(Input::Text(extracted.text)));
             let job = move |asker: &Asker| {
                 let judged = plan.judge(&input, asker)?;
                 let Input::Text(text) = &*input else { return Err(ApiError::internal()) };
                 let reading = Some(Shown { format, notes: &notes, text });
-                let outcome = plan.outcome(&judged);
+                let outcome = plan.outcome(&judged)?;
                 Ok(json(&Item { index, name: &name, reading, outcome }))
             };
             asker.run_patiently(job).await

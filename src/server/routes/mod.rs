@@ -2,10 +2,13 @@
 
 mod batch;
 mod detect;
+mod docs;
 mod file;
 mod health;
 mod metrics;
 mod moderations;
+mod openapi;
+mod page;
 mod profiles;
 mod ready;
 mod service;
@@ -17,10 +20,14 @@ pub(super) fn all() -> Vec<Route> {
     vec![
         batch::route(),
         detect::route(),
+        docs::route(),
         file::route(),
         health::route(),
         metrics::route(),
         moderations::route(),
+        openapi::route(),
+        page::route(),
+        page::files(),
         profiles::route(),
         ready::route(),
         service::route(),

@@ -51,10 +51,10 @@ async fn moderations(
     let (plan, _) = Plan::resolve(&state, &caller, Entrance::File, plan).map_err(|error| {
         if error.code() == "unknown_profile" { error.param("model") } else { error }
     })?;
-    state.access().charge(&caller, "input", texts.len())?;
     let model = plan.names().collect();
     let figures = caller.role > Role::Public;
     let asker = Asker { state, caller, request, action: "moderate" };
+    asker.charge("input", texts.len())?;
     let plan = Arc::new(plan);
     let results = texts.into_iter().map(|text| {
         let (plan, input) = (Arc::clone(&plan), Arc::new(Input::Text(text)));

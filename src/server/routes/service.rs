@@ -47,7 +47,7 @@ async fn service(
         version: env!("CARGO_PKG_VERSION"),
         engine: false,
         detect: DetectLimits { max_body: limits.max_body, inputs: limits.inputs },
-        signing_key: None,
+        signing_key: state.signer().map(|signer| signer.public().to_string()),
         caller: Me { name: caller.name, role: caller.role },
     })
 }

@@ -26,8 +26,9 @@ const OTHER_FILES: u64 = 256;
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     // What is wrong with files and flags is said before anything listens.
     let settings = Settings::resolve(args)?;
-    allow_connections(settings.limits.connections);
-    let state = State::new(settings.limits.clone(), settings.access, settings.audit)?;
+    let limits = settings.setup.limits.clone();
+    allow_connections(limits.connections);
+    let state = State::new(settings.setup)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(ANSWERING)
         .enable_all()
@@ -60,7 +61,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
                 Ok(found) = &mut failure => error = Some(found),
             }
         };
-        serve(listener, router(state), &settings.limits, end).await;
+        serve(listener, router(state), &limits, end).await;
         match error {
             Some(error) => Err(error),
             None => Ok(Exit::Success),

@@ -1,10 +1,14 @@
 //! The settings of a run: flags over environment over file over built-in values.
 
 use std::net::IpAddr;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use greenmark::Error;
-use greenmark::server::{Access, Audit, Config, Limits, ProfileConfig, Size, Standing};
+use greenmark::extract::Isolation;
+use greenmark::prf::Key;
+use greenmark::server::{Config, Limits, ProfileConfig, Setup, Size, Standing};
+use greenmark::signature::SigningKey;
 
 use super::access;
 use super::profiles::{self, Source};
@@ -22,9 +26,7 @@ const DEFAULT_NAME: &str = "default";
 pub(super) struct Settings {
     pub(super) host: IpAddr,
     pub(super) port: u16,
-    pub(super) limits: Limits,
-    pub(super) access: Access,
-    pub(super) audit: Audit,
+    pub(super) setup: Setup,
     pub(super) profiles: Vec<Source>,
 }
 
@@ -45,9 +47,13 @@ impl Settings {
         Ok(Self {
             host,
             port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
-            limits: wanted.over(&Limits::default())?,
-            access,
-            audit: access::audit(args, &config.access)?,
+            setup: Setup {
+                limits: wanted.over(&Limits::default())?,
+                access,
+                audit: access::audit(args, &config.access)?,
+                signer: signer(args.signing_key.as_deref().or(config.signing_key.as_deref()))?,
+                reader: Isolation::new(std::env::current_exe().context("cannot find wm itself")?),
+            },
             profiles: profiles::sources(
                 &wanted_profiles(args, config.profiles)?,
                 key,
@@ -55,6 +61,11 @@ impl Settings {
             )?,
         })
     }
+}
+
+/// The key that signs reports.
+fn signer(file: Option<&Path>) -> Result<Option<SigningKey>, Error> {
+    file.map(|file| Key::read(file).map(|key| SigningKey::from_key(&key))).transpose()
 }
 
 fn address(host: &str) -> Result<IpAddr, Error> {
