@@ -20,10 +20,14 @@ use settings::Settings;
 /// Threads that answer; those that judge are a pool of their own.
 const ANSWERING: usize = 2;
 
+/// Files other than connections: models, logs, keys, what the runtime needs.
+const OTHER_FILES: u64 = 256;
+
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     // What is wrong with files and flags is said before anything listens.
     let settings = Settings::resolve(args)?;
     let limits = settings.setup.limits.clone();
+    allow_connections(limits.connections);
     let state = State::new(settings.setup)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(ANSWERING)
@@ -63,6 +67,19 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             None => Ok(Exit::Success),
         }
     })
+}
+
+/// Raises the number of files that this process may open: each connection is one.
+fn allow_connections(connections: usize) {
+    let wanted = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
+    match rlimit::increase_nofile_limit(wanted) {
+        Ok(allowed) if allowed >= wanted => {}
+        Ok(allowed) => note!(
+            "the system allows {allowed} open files, fewer than {connections} connections need; \
+             raise it (ulimit -n, LimitNOFILE=) or lower `connections`"
+        ),
+        Err(error) => note!("cannot ask how many files may be open: {error}"),
+    }
 }
 
 /// Comes when the service is to end: at Ctrl-C, and at the signal by which service managers end a
