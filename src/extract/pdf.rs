@@ -3,6 +3,8 @@
 //! A PDF places glyphs and knows neither words nor paragraphs: spaces and line breaks come from
 //! positions, so every line of the layout is a line of the text, a word that was broken at the
 //! end of a line stays broken, and headers, footers and page numbers are part of the text.
+//! Runs of spaces become one, and none ends a line: in justified text a space and the gap that
+//! widens it would be two.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -59,6 +61,16 @@ pub(super) fn text(bytes: &[u8], limits: &Limits) -> Result<(String, Vec<Note>)>
         vec![Note::PagesWithoutText { pages: without }]
     };
     Ok((text, notes))
+}
+
+/// The lines of a page with single spaces and nothing around them.
+fn tidy(page: &str) -> String {
+    let words = |line: &str| {
+        let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+        words.join(" ")
+    };
+    let lines: Vec<String> = page.lines().map(words).collect();
+    lines.join("\n").trim().to_owned()
 }
 
 fn damaged(problem: &str) -> Error {
@@ -145,7 +157,7 @@ impl OutputDev for Pages {
         self.writer.end_page()?;
         let text = self.buffer.take();
         if let Some((_, last)) = self.texts.last_mut() {
-            text.trim().clone_into(last);
+            *last = tidy(&text);
         }
         Ok(())
     }

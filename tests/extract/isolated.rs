@@ -56,12 +56,29 @@ fn limits_reach_the_child() {
 /// A program that does not behave.
 #[cfg(unix)]
 fn program(folder: &tempfile::TempDir, script: &str) -> Isolation {
-    use std::os::unix::fs::PermissionsExt;
     let path = folder.path().join("program");
-    // Written under another name, so that no other test's fork holds it open for writing.
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    // Written by another process: a file that a fork of this one holds open cannot be run.
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 700 \"$0\"";
+    let status = std::process::Command::new("sh")
+        .args(["-c", write])
+        .arg(&path)
+        .arg(script)
+        .status()
+        .unwrap();
+    assert!(status.success());
     Isolation { time: Duration::from_secs(10), ..Isolation::new(path) }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_that_crashes_its_reader_is_an_error_about_the_file() {
+    // A page whose parent is its own parent, without the size that is looked for up the tree.
+    let file = String::from_utf8(pdf(&[&page_of(&["words"])])).unwrap();
+    let endless = file.replace("/MediaBox [0 0 612 792]", "/Parent 2 0 R          ");
+    assert_eq!(endless.len(), file.len());
+    let error = run(Format::Pdf, endless.as_bytes(), &isolation()).unwrap_err();
+    let message = about_the_file(&error);
+    assert!(message.contains("its reader ended with signal: "), "{message}");
 }
 
 #[test]
@@ -77,7 +94,7 @@ fn a_child_that_dies_is_an_error_about_the_file() {
     ] {
         let isolation = program(&folder, script);
         // More than a pipe holds: a child that does not read must not block the rest.
-        let message = about_the_file(&run(Format::Pdf, &[0; 1 << 20], &isolation).unwrap_err());
+        let message = about_the_file(&run(Format::Pdf, &vec![0; 1 << 20], &isolation).unwrap_err());
         assert!(message.contains("it cannot be read") && message.contains(says), "{message}");
     }
 }

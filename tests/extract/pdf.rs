@@ -13,6 +13,14 @@ fn lines_of_the_layout_are_lines_of_the_text() {
 }
 
 #[test]
+fn the_gaps_of_justified_text_are_one_space() {
+    // A space with a gap, a gap alone, a space alone, no gap, and a space at the end of a line.
+    let page = "BT /F1 12 Tf 72 720 Td [(It ) -900 (was) -900 (the ) (be) (st )] TJ \
+                0 -14 Td (  of) Tj 0 -40 Td (times) Tj ET";
+    assert_eq!(read(Format::Pdf, &pdf(&[page])).0, "It was the best\nof\n\ntimes\n");
+}
+
+#[test]
 fn pages_follow_each_other_and_empty_ones_are_named() {
     let (first, third) = (page_of(&["first"]), page_of(&["third"]));
     let (text, notes) = read(Format::Pdf, &pdf(&[&first, "", &third, ""]));

@@ -2,6 +2,7 @@
 //! pass for one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use greenmark::prf::Key;
@@ -223,7 +224,7 @@ fn keys_of_small_order_and_other_spellings_of_a_signature_are_refused() {
     for (index, more) in order.iter().enumerate() {
         let digits = &value[64 + 2 * index..66 + 2 * index];
         let sum = u16::from_str_radix(digits, 16).unwrap() + u16::from(*more) + carry;
-        other.push_str(&format!("{:02x}", sum & 255));
+        write!(other, "{:02x}", sum & 255).unwrap();
         carry = sum >> 8;
     }
     assert_eq!(carry, 0);

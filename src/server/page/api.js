@@ -35,13 +35,14 @@ async function send(path, options) {
   }
   const headers = { ...options.headers, ...(key === "" ? {} : { Authorization: `Bearer ${key}` }) };
   let reply;
+  let bytes;
   try {
     reply = await fetch(path, { credentials: "omit", cache: "no-store", ...options, headers });
+    bytes = await reply.arrayBuffer();
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, { message: "the service did not answer" });
   }
-  const bytes = await reply.arrayBuffer();
   if (reply.ok) return bytes;
   let found = {};
   try {

@@ -16,7 +16,7 @@ export const SIGNS = { watermarked: "◆", not_detected: "○", insufficient: "�
 /** Why tokens were not scored, by the report's names. */
 const REASONS = {
   prefix: ["stands", "stand", "at the start, without enough text before"],
-  repeated: ["repeats", "repeat", "what was scored before and holds no new evidence"],
+  repeated: ["repeats", "repeat", "what was scored before, which is no new evidence"],
   special: ["is", "are", "of a kind that is never marked"],
   low_entropy: ["was", "were", "too predictable to hold a mark"],
   unaligned: ["has", "have", "no known uncertainty"],
