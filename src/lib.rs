@@ -3,7 +3,8 @@
 //!
 //! The modules are listed in the order of their dependencies: each uses only what stands above
 //! it (`tests/architecture` holds that). Everything up to [`document`] is the detector and knows
-//! nothing of candle; [`engine`] runs models and exists only with the feature `engine`.
+//! nothing of candle; [`engine`] runs models and exists only with the feature `engine`; `server`
+//! puts both behind HTTP.
 //!
 //! This crate does not decide who wrote a text. It reports how surprising a text would be if it
 //! had been written without the key.
@@ -28,5 +29,8 @@ pub mod store;
 
 #[cfg(feature = "engine")]
 pub mod engine;
+
+#[cfg(feature = "server")]
+pub mod server;
 
 pub use error::{Error, ErrorKind, Result};

@@ -15,9 +15,9 @@ use std::process::Command;
 
 /// The modules in the order of their dependencies (`docs/architecture.md`): each uses only what
 /// stands before it.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "error", "token", "prf", "stats", "profile", "scheme", "detect", "sample", "format", "text",
-    "document", "store", "engine",
+    "document", "store", "engine", "server",
 ];
 
 /// The only files that may hold `unsafe`: kernels and the memory map.

@@ -8,6 +8,7 @@ mod inspect;
 mod mark;
 mod power;
 mod sampling;
+mod serve;
 mod tail;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub(crate) use inspect::{
 pub(crate) use mark::{KeyArgs, MarkArgs, PromptContextName, RepeatsName, SchemeName};
 pub(crate) use power::PowerArgs;
 pub(crate) use sampling::SamplingArgs;
+pub(crate) use serve::ServeArgs;
 pub(crate) use tail::{BinomialArgs, GammaArgs, NormalArgs, TailArgs, TailCommand, WeightedArgs};
 
 /// Embeds a watermark in text while a language model samples it, and detects it later without the
@@ -50,6 +52,10 @@ pub(crate) enum Command {
     /// Exit code: 0 nothing flagged, 10 watermark found, 11 too little text, 2 wrong input,
     /// 1 failure, 141 closed pipe. Several inputs: any error first (2, then 1), then 10, then 11.
     Detect(DetectArgs),
+    /// Answer over HTTP: detection, marked generation, a page for reviewers
+    ///
+    /// Flags go before environment variables, those before the configuration file.
+    Serve(Box<ServeArgs>),
     /// Measure how often your own unmarked texts fire
     ///
     /// Prints how true the p of the test is on them (a fresh key for every passage) and how often

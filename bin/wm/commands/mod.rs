@@ -7,6 +7,7 @@ mod keygen;
 mod models;
 mod power;
 mod profile;
+mod serve;
 
 #[cfg(feature = "engine")]
 mod engine;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Power(args) => power::run(&args),
         Command::Profile(args) => profile::run(args.command),
         Command::Models(args) => models::run(args),
+        Command::Serve(args) => serve::run(&args),
         Command::Inspect(args) => inspect::run(args.command),
         Command::Eval(args) => engine::eval(&args.command),
     }

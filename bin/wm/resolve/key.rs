@@ -36,7 +36,6 @@ impl NamedKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeySource {
     /// Make one and say so (generation).
-    #[cfg_attr(not(feature = "engine"), expect(dead_code, reason = "only generation makes keys"))]
     CreateDefault,
     /// It is an error (detection: a fresh key can detect nothing).
     Existing,

@@ -1,0 +1,38 @@
+//! `wm serve`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Every flag that has a name in the configuration file goes before it, and the environment
+/// variable of the same name stands between them.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The configuration file (TOML); docs/serve.md describes it
+    #[arg(long, value_name = "FILE", env = "WM_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The address to listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", env = "WM_HOST")]
+    pub(crate) host: Option<String>,
+    /// The port; 0 takes a free one [default: 8080]
+    #[arg(long, env = "WM_PORT")]
+    pub(crate) port: Option<u16>,
+    /// A profile (JSON), for a service of one profile
+    #[arg(long, value_name = "FILE", env = "WM_PROFILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Its key file; the default key of this user when left out
+    #[arg(long, value_name = "FILE", env = "WM_KEY_FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Its tokenizer: a tokenizer.json, a GGUF file, a folder or a model name
+    #[arg(long, value_name = "SPEC", env = "WM_TOKENIZER")]
+    pub(crate) tokenizer: Option<String>,
+    /// Never fetch anything
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Longest body of a request, for example 10MB [default: 10MB]
+    #[arg(long, value_name = "SIZE", env = "WM_MAX_BODY")]
+    pub(crate) max_body: Option<String>,
+    /// Detection only: no model is loaded
+    #[arg(long)]
+    pub(crate) no_engine: bool,
+}

@@ -1,0 +1,89 @@
+//! `wm serve`: flags over environment over file to a running service.
+
+mod profiles;
+mod settings;
+
+use std::net::SocketAddr;
+use std::thread;
+
+use anyhow::{Context, Result};
+use greenmark::server::{Listener, Ready, State, router, serve};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+
+use crate::args::ServeArgs;
+use crate::exit::Exit;
+use crate::output::note;
+use settings::Settings;
+
+/// Threads that answer; those that judge are a pool of their own.
+const ANSWERING: usize = 2;
+
+pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
+    // What is wrong with files and flags is said before anything listens.
+    let settings = Settings::resolve(args)?;
+    let state = State::new(settings.limits.clone(), settings.access, settings.audit)?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(ANSWERING)
+        .enable_all()
+        .build()
+        .context("cannot start the threads of the service")?;
+    runtime.block_on(async {
+        let listener = Listener::bind(SocketAddr::new(settings.host, settings.port))?;
+        note!("listening on http://{}", listener.address());
+        let (failed, failure) = oneshot::channel();
+        let loading = state.clone();
+        // Loading takes seconds, a download minutes; the service says meanwhile that it starts.
+        thread::Builder::new()
+            .name("loader".to_owned())
+            .spawn(move || {
+                match profiles::load(settings.profiles).map(|profiles| Ready { profiles }) {
+                    Ok(ready) => {
+                        loading.set_ready(ready);
+                        note!("ready");
+                    }
+                    // The receiver is gone when the service ends first.
+                    Err(error) => drop(failed.send(error)),
+                }
+            })
+            .context("cannot start the thread that loads")?;
+        let mut failure = std::pin::pin!(failure);
+        let mut error = None;
+        let end = async {
+            tokio::select! {
+                () = told_to_end() => {}
+                Ok(found) = &mut failure => error = Some(found),
+            }
+        };
+        serve(listener, router(state), &settings.limits, end).await;
+        match error {
+            Some(error) => Err(error),
+            None => Ok(Exit::Success),
+        }
+    })
+}
+
+/// Ends at Ctrl-C, and at the signal by which service managers end a program.
+async fn told_to_end() {
+    let interrupt = async {
+        // Without a handler the signal ends the program at once, which is what it is for.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    let terminate = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminate = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupt => {}
+        () = terminate => {}
+    }
+    note!("ending: no new connections; what runs is finished");
+}

@@ -1,0 +1,91 @@
+//! The settings of a run: flags over environment over file over built-in values.
+
+use std::net::IpAddr;
+
+use anyhow::Result;
+use greenmark::Error;
+use greenmark::server::{Access, Audit, Config, Limits, ProfileConfig, Size, Standing};
+
+use super::profiles::{self, Source};
+use crate::args::ServeArgs;
+use crate::commands::engine;
+use crate::resolve::KeySource;
+
+/// The port when nothing is said.
+const DEFAULT_PORT: u16 = 8080;
+
+/// The name of the profile that flags alone make.
+const DEFAULT_NAME: &str = "default";
+
+/// Everything that is decided before the service starts.
+pub(super) struct Settings {
+    pub(super) host: IpAddr,
+    pub(super) port: u16,
+    pub(super) limits: Limits,
+    pub(super) access: Access,
+    pub(super) audit: Audit,
+    pub(super) profiles: Vec<Source>,
+}
+
+impl Settings {
+    pub(super) fn resolve(args: &ServeArgs) -> Result<Self> {
+        let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        let host = args.host.as_deref().or(config.host.as_deref()).unwrap_or("127.0.0.1");
+        let mut wanted = config.limits;
+        if let Some(size) = &args.max_body {
+            wanted.max_body = Some(size.parse::<Size>()?);
+        }
+        let host = address(host)?;
+        let generates = engine::IS_PRESENT && !args.no_engine;
+        // A fresh key can detect nothing; a service that marks texts can start with one.
+        let key = if generates { KeySource::CreateDefault } else { KeySource::Existing };
+        Ok(Self {
+            host,
+            port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
+            limits: wanted.over(&Limits::default())?,
+            access: Access::local(),
+            audit: Audit::default(),
+            profiles: profiles::sources(
+                &wanted_profiles(args, config.profiles)?,
+                key,
+                args.offline,
+            )?,
+        })
+    }
+}
+
+fn address(host: &str) -> Result<IpAddr, Error> {
+    match host {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        other => other.parse().map_err(|_| {
+            Error::parameter("host", other, "an IP address or localhost, for example 127.0.0.1")
+        }),
+    }
+}
+
+/// The profiles of the file, or the one that the flags make.
+fn wanted_profiles(
+    args: &ServeArgs,
+    configured: Vec<ProfileConfig>,
+) -> Result<Vec<ProfileConfig>, Error> {
+    let given = [
+        ("--profile", args.profile.is_some()),
+        ("--key-file", args.key_file.is_some()),
+        ("--tokenizer", args.tokenizer.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) if !configured.is_empty() => Err(Error::parameter(
+            "profiles",
+            format!("{flag} beside the profiles of the configuration file"),
+            "one of the two: the flags are for a service of one profile",
+        )),
+        None if !configured.is_empty() => Ok(configured),
+        _ => Ok(vec![ProfileConfig {
+            name: DEFAULT_NAME.to_owned(),
+            profile: args.profile.clone(),
+            key_file: args.key_file.clone(),
+            tokenizer: args.tokenizer.clone(),
+            standing: Standing::Active,
+        }]),
+    }
+}

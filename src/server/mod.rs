@@ -1,0 +1,34 @@
+//! The service: detection, marked generation and the reviewer's page over HTTP.
+//!
+//! Handlers translate: a request into a library call, a result into a reply. No statistics, no
+//! verdict and no rule of the mark is made here. Every route stands in one registry
+//! (`router.rs`), behind one access check, one body limit and one error shape.
+
+mod access;
+mod audit;
+mod body;
+mod config;
+mod error;
+mod json;
+mod layers;
+mod limits;
+mod listen;
+mod metrics;
+mod pool;
+mod profiles;
+mod router;
+mod routes;
+mod state;
+
+pub use access::{Access, Caller, Role};
+pub use audit::{Audit, Entry};
+pub use config::{Config, LimitsConfig, ProfileConfig, Size};
+pub use error::{ApiError, ErrorType};
+pub use json::Json;
+pub use limits::Limits;
+pub use listen::{Listener, serve};
+pub use metrics::Metrics;
+pub use pool::{Pool, PoolError};
+pub use profiles::{Profiles, Served, Standing};
+pub use router::router;
+pub use state::{Ready, Room, State};

@@ -1,0 +1,125 @@
+//! What every handler shares.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::access::Access;
+use super::audit::Audit;
+use super::error::ApiError;
+use super::limits::Limits;
+use super::metrics::Metrics;
+use super::pool::Pool;
+use super::profiles::Profiles;
+use crate::error::Result;
+
+/// Bytes that one permit of the common memory stands for.
+const PERMIT: usize = 1024;
+
+/// The shared state; a handle, cheap to clone.
+#[derive(Clone, Debug)]
+pub struct State(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limits: Limits,
+    access: Access,
+    audit: Audit,
+    metrics: Metrics,
+    pool: Pool,
+    memory: Arc<Semaphore>,
+    ready: OnceLock<Ready>,
+    started: Instant,
+}
+
+/// What is there once tokenizers and models are loaded.
+#[derive(Debug)]
+pub struct Ready {
+    /// The profiles that texts are held against.
+    pub profiles: Profiles,
+}
+
+/// A share of the memory for bodies, given back when dropped.
+#[derive(Debug)]
+pub struct Room(#[expect(dead_code, reason = "its drop is its use")] Option<OwnedSemaphorePermit>);
+
+impl State {
+    /// The state of a service that is not ready yet.
+    ///
+    /// # Errors
+    /// [`Error::Backend`](crate::Error::Backend) when the system gives no threads.
+    pub fn new(limits: Limits, access: Access, audit: Audit) -> Result<Self> {
+        let permits =
+            (limits.bodies_in_memory.max(limits.max_body) / PERMIT + 1).min(Semaphore::MAX_PERMITS);
+        Ok(Self(Arc::new(Shared {
+            pool: Pool::new(limits.workers, limits.waiting)?,
+            memory: Arc::new(Semaphore::new(permits)),
+            ready: OnceLock::new(),
+            started: Instant::now(),
+            metrics: Metrics::default(),
+            limits,
+            access,
+            audit,
+        })))
+    }
+
+    /// Makes the service usable. Only the first call has an effect.
+    pub fn set_ready(&self, ready: Ready) {
+        // The loader runs once; a second value would change verdicts under running requests.
+        let _ = self.0.ready.set(ready);
+    }
+
+    /// Profiles and engine.
+    ///
+    /// # Errors
+    /// 503 while they are being loaded.
+    pub fn ready(&self) -> Result<&Ready, ApiError> {
+        self.0.ready.get().ok_or_else(|| {
+            ApiError::unavailable("starting", "the service is loading; try again shortly", 2)
+        })
+    }
+
+    /// The limits.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Who may do what.
+    #[must_use]
+    pub fn access(&self) -> &Access {
+        &self.0.access
+    }
+
+    /// Where audit lines go.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.0.audit
+    }
+
+    /// The figures of the service.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// The threads that judge.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.0.pool
+    }
+
+    /// When the service started.
+    #[must_use]
+    pub fn started(&self) -> Instant {
+        self.0.started
+    }
+
+    /// Waits for room for a body of `bytes`.
+    pub(super) async fn room(&self, bytes: usize) -> Room {
+        let permits = u32::try_from(bytes.div_ceil(PERMIT)).unwrap_or(u32::MAX);
+        // The semaphore is never closed; without a permit a body would still be bounded.
+        Room(Arc::clone(&self.0.memory).acquire_many_owned(permits).await.ok())
+    }
+}

@@ -1,0 +1,16 @@
+//! The service as its clients meet it: a real process behind a real socket.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "a test fails by panicking; its numbers are small and exact"
+)]
+
+mod client;
+mod service;
+mod spine;
+#[path = "../cli/support.rs"]
+#[allow(dead_code, reason = "the command line's tests use the rest")]
+mod support;
