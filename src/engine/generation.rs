@@ -137,33 +137,7 @@ pub struct Generation {
     pub decoding: Decoding,
     /// Whether encoding the text gives the ids back, as a detector will see them.
     pub round_trip: bool,
-    /// A token that the model could have continued with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Alternative {
-    /// Its id.
-    pub token: TokenId,
-    /// Natural logarithm of its probability under the model's own distribution.
-    pub raw_logprob: f32,
-}
-
-/// The `count` most likely tokens of a step, most likely first, ties to the smaller id.
-pub(super) fn most_likely(logits: &[f32], count: usize, drawn: &Outcome) -> Vec<Alternative> {
-    let mut best: Vec<(TokenId, f32)> = (0..).zip(logits.iter().copied()).collect();
-    let order = |a: &(TokenId, f32), b: &(TokenId, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-    if count < best.len() {
-        best.select_nth_unstable_by(count, order);
-        best.truncate(count);
-    }
-    best.sort_unstable_by(order);
-    // The chain has normalised these logits for the token drawn; the difference carries over.
-    let at_drawn = logits.get(drawn.token as usize).copied().unwrap_or_default();
-    let normalised = |logit: f32| (logit - at_drawn) + drawn.raw_logprob;
-    best.into_iter()
-        .map(|(token, logit)| Alternative { token, raw_logprob: normalised(logit) })
-        .collect()
-}
-
-/// Where the time went.
+    /// Where the time went.
     pub timing: Timing,
 }
 

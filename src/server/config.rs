@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::generation::GenerationSettings;
 use super::limits::Limits;
 use super::profiles::Standing;
 use crate::error::{Error, Result};
@@ -18,8 +19,22 @@ pub struct Config {
     pub port: Option<u16>,
     /// The limits that differ from the built-in ones.
     pub limits: LimitsConfig,
+    /// The model that texts are generated with; none: the default one.
+    pub model: ModelConfig,
+    /// The policy and the room of generation.
+    pub generation: GenerationSettings,
     /// The profiles, the default one first.
     pub profiles: Vec<ProfileConfig>,
+}
+
+/// The model of generation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// A model name, a GGUF file, a safetensors folder, org/repo or org/repo:file.
+    pub spec: Option<String>,
+    /// A tokenizer.json, when the model's own is missing or cannot be read.
+    pub tokenizer: Option<PathBuf>,
 }
 
 /// One profile.
@@ -78,6 +93,9 @@ impl Config {
             for file in profile.profile.iter_mut().chain(&mut profile.key_file) {
                 *file = folder.join(&*file);
             }
+        }
+        for file in &mut config.model.tokenizer {
+            *file = folder.join(&*file);
         }
         Ok(config)
     }

@@ -9,6 +9,7 @@ mod audit;
 mod body;
 mod config;
 mod error;
+mod generation;
 mod json;
 mod layers;
 mod limits;
@@ -22,8 +23,14 @@ mod state;
 
 pub use access::{Access, Caller, Role};
 pub use audit::{Audit, Entry};
-pub use config::{Config, LimitsConfig, ProfileConfig, Size};
+pub use config::{Config, LimitsConfig, ModelConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};
+pub use generation::{
+    Endpoint, EnforceBounds, GenerationProfile, GenerationSettings, Generator, Policy,
+    UNBOUNDED_FIELDS,
+};
+#[cfg(feature = "engine")]
+pub use generation::{Delivery, Load, Places, Queue, QueueRoom, Refusal};
 pub use json::Json;
 pub use limits::Limits;
 pub use listen::{Listener, serve};

@@ -13,9 +13,10 @@ use sha2::{Digest, Sha256};
 use super::body::Body;
 use super::collect::Collector;
 use super::endpoint::Endpoint;
+use super::model_not_found;
 use super::plan::{Outline, Plan};
 use super::policy::check_enforceable;
-use super::queue::{Load, Queue, Refusal, Room};
+use super::queue::{Load, Queue, Refusal, QueueRoom};
 use super::reply::Envelope;
 use super::settings::{GenerationSettings, Policy};
 use crate::document::identify;
@@ -94,7 +95,7 @@ impl Generator {
             None => None,
         };
         let engine = Arc::new(engine);
-        let room = Room {
+        let room = QueueRoom {
             max_batch: settings.max_batch,
             queue: settings.queue,
             cache_tokens: settings.cache_tokens,
@@ -225,13 +226,6 @@ impl Generator {
             _ => Ok(()),
         }
     }
-}
-
-/// The reply to a name that no model has.
-pub(in crate::server) fn model_not_found(name: &str) -> ApiError {
-    let name: String = name.chars().take(100).collect();
-    let message = format!("there is no model {name:?} here; GET /v1/models lists them");
-    ApiError::not_found("model_not_found", message)
 }
 
 impl From<Refusal> for ApiError {

@@ -8,6 +8,15 @@
 mod endpoint;
 mod settings;
 
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::error::{ApiError, ErrorType};
+use super::state::State;
+
 pub use endpoint::Endpoint;
 pub use settings::{EnforceBounds, GenerationSettings, Policy, UNBOUNDED_FIELDS};
 
@@ -40,4 +49,28 @@ mod generator;
 
 pub use generator::{GenerationProfile, Generator};
 #[cfg(feature = "engine")]
-pub use queue::{Delivery, Load, Places, Queue, Refusal, Room};
+pub use queue::{Delivery, Load, Places, Queue, QueueRoom, Refusal};
+
+/// Answers a request of one of the two routes.
+///
+/// # Errors
+/// 501 in a service without a model, and everything that can be wrong with the request.
+pub(super) async fn answer(
+    endpoint: Endpoint,
+    request: Request,
+    state: &State,
+) -> Result<Response, ApiError> {
+    let Some(generator) = &state.ready()?.generator else {
+        let message = "this service only detects: it was started without a model";
+        let kind = ErrorType::InvalidRequest;
+        return Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, kind, "no_generation", message));
+    };
+    Arc::clone(generator).answer(endpoint, request, state).await
+}
+
+/// The reply to a name that no model has.
+pub(super) fn model_not_found(name: &str) -> ApiError {
+    let name: String = name.chars().take(100).collect();
+    let message = format!("there is no model {name:?} here; GET /v1/models lists them");
+    ApiError::not_found("model_not_found", message)
+}

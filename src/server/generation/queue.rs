@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 /// How much there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct QueueRoom {
     /// Texts that step together; at least 1.
     pub max_batch: usize,
     /// Texts that may wait.
@@ -129,7 +129,7 @@ pub struct Load {
 /// The thread that owns the model, from outside.
 #[derive(Debug)]
 pub struct Queue {
-    room: Room,
+    room: QueueRoom,
     places: Arc<Semaphore>,
     status: Arc<Status>,
     jobs: Mutex<Option<Sender<Job>>>,
@@ -142,7 +142,7 @@ impl Queue {
     /// # Errors
     /// [`Error::Parameter`] for a room without places; [`Error::Backend`] when the system gives
     /// no threads.
-    pub fn start(engine: Arc<TextEngine>, room: Room) -> Result<Self> {
+    pub fn start(engine: Arc<TextEngine>, room: QueueRoom) -> Result<Self> {
         if room.max_batch == 0 || room.cache_tokens == 0 {
             return Err(Error::parameter("max_batch and cache_tokens", 0, "at least 1"));
         }
@@ -169,7 +169,7 @@ impl Queue {
 
     /// How much there is room for.
     #[must_use]
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> QueueRoom {
         self.room
     }
 

@@ -20,6 +20,23 @@ pub enum Policy {
     OptIn,
 }
 
+impl Policy {
+    const ALL: [(&'static str, Self); 3] =
+        [("enforce", Self::Enforce), ("default-on", Self::DefaultOn), ("opt-in", Self::OptIn)];
+}
+
+impl std::str::FromStr for Policy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|(name, _)| *name == text);
+        found.map(|(_, policy)| policy).ok_or_else(|| {
+            let names = Self::ALL.map(|(name, _)| name).join(", ");
+            Error::parameter("watermark policy", text.escape_debug(), names)
+        })
+    }
+}
+
 /// The operator's side of generation: the table `[generation]` of the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::queue::{Delivery, Job, Places, Room, Status};
+use super::queue::{Delivery, Job, Places, QueueRoom, Status};
 use crate::engine::{Event, RequestId, Session, TextEngine};
 
 /// A group under way. Dropping it gives its places back and tells its client that it ended.
@@ -36,7 +36,7 @@ struct Text {
 /// What the thread works with.
 pub(super) struct Worker {
     pool: rayon::ThreadPool,
-    room: Room,
+    room: QueueRoom,
     jobs: Receiver<Job>,
     status: Arc<Status>,
     waiting: VecDeque<Job>,
@@ -48,7 +48,7 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         pool: rayon::ThreadPool,
-        room: Room,
+        room: QueueRoom,
         jobs: Receiver<Job>,
         status: Arc<Status>,
     ) -> Self {

@@ -4,6 +4,7 @@ mod profiles;
 mod settings;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -12,6 +13,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;
+use crate::commands::engine;
 use crate::exit::Exit;
 use crate::output::note;
 use settings::Settings;
@@ -37,7 +39,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         thread::Builder::new()
             .name("loader".to_owned())
             .spawn(move || {
-                match profiles::load(settings.profiles).map(|profiles| Ready { profiles }) {
+                match load(settings.profiles, settings.model) {
                     Ok(ready) => {
                         loading.set_ready(ready);
                         note!("ready");
@@ -55,12 +57,27 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
                 Ok(found) = &mut failure => error = Some(found),
             }
         };
-        serve(listener, router(state), &settings.limits, end).await;
+        serve(listener, router(state.clone()), &settings.limits, end).await;
+        // Every client has its reply or was told; what is left in the engine has no reader.
+        if let Ok(Ready { generator: Some(generator), .. }) = state.ready() {
+            generator.abort();
+            generator.join();
+        }
         match error {
             Some(error) => Err(error),
             None => Ok(Exit::Success),
         }
     })
+}
+
+/// Loads what takes long.
+fn load(profiles: Vec<profiles::Source>, model: Option<engine::ServedModel>) -> Result<Ready> {
+    let profiles = profiles::load(profiles)?;
+    let generator = match model {
+        Some(model) => Some(Arc::new(model.load(&profiles)?)),
+        None => None,
+    };
+    Ok(Ready { profiles, generator })
 }
 
 /// Ends at Ctrl-C, and at the signal by which service managers end a program.

@@ -1,6 +1,7 @@
 //! The settings of a run: flags over environment over file over built-in values.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use greenmark::Error;
@@ -8,7 +9,7 @@ use greenmark::server::{Access, Audit, Config, Limits, ProfileConfig, Size, Stan
 
 use super::profiles::{self, Source};
 use crate::args::ServeArgs;
-use crate::commands::engine;
+use crate::commands::engine::{self, ServedModel};
 use crate::resolve::KeySource;
 
 /// The port when nothing is said.
@@ -25,6 +26,8 @@ pub(super) struct Settings {
     pub(super) access: Access,
     pub(super) audit: Audit,
     pub(super) profiles: Vec<Source>,
+    /// None in a detection service.
+    pub(super) model: Option<ServedModel>,
 }
 
 impl Settings {
@@ -39,17 +42,27 @@ impl Settings {
         let generates = engine::IS_PRESENT && !args.no_engine;
         // A fresh key can detect nothing; a service that marks texts can start with one.
         let key = if generates { KeySource::CreateDefault } else { KeySource::Existing };
+        let mut generation = config.generation;
+        if let Some(policy) = &args.watermark_policy {
+            generation.policy = policy.parse()?;
+        }
+        generation.threads = args.threads.or(generation.threads);
+        generation.check()?;
+        let wanted_profiles = wanted_profiles(args, config.profiles)?;
+        let model = generates.then(|| ServedModel {
+            spec: args.model.clone().or(config.model.spec).unwrap_or_else(|| "default".to_owned()),
+            tokenizer: config.model.tokenizer.or_else(|| args.tokenizer.clone().map(PathBuf::from)),
+            offline: args.offline,
+            settings: generation,
+        });
         Ok(Self {
+            model,
             host,
             port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
             limits: wanted.over(&Limits::default())?,
             access: Access::local(),
             audit: Audit::default(),
-            profiles: profiles::sources(
-                &wanted_profiles(args, config.profiles)?,
-                key,
-                args.offline,
-            )?,
+            profiles: profiles::sources(&wanted_profiles, key, args.offline)?,
         })
     }
 }
