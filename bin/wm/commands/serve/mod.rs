@@ -86,7 +86,6 @@ fn load(profiles: Vec<profiles::Source>, model: Option<engine::ServedModel>) -> 
     Ok(Ready { profiles, generator })
 }
 
-
 /// Raises the number of files that this process may open: each connection is one.
 fn allow_connections(connections: usize) {
     let wanted = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);

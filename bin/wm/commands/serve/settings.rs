@@ -71,9 +71,6 @@ impl Settings {
                 reader: Isolation::new(std::env::current_exe().context("cannot find wm itself")?),
             },
             profiles: profiles::sources(&wanted_profiles, key, args.offline)?,
-                key,
-                args.offline,
-            )?,
         })
     }
 }

@@ -104,7 +104,8 @@ impl<'a> Writer<'a> {
             let rest = tasks.split_off(tasks.len().min(BATCH));
             let batch = std::mem::replace(&mut tasks, rest);
             let requests = batch.into_iter().map(|task| self.request(task)).collect();
-            let mut session = Session::new(self.loaded.engine.model(), self.loaded.engine.tokenizer());
+            let mut session =
+                Session::new(self.loaded.engine.model(), self.loaded.engine.tokenizer());
             texts.extend(session.run(requests, |_, _| Ok::<(), Error>(()))?);
             progress(texts.len());
         }
