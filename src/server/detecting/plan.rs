@@ -7,7 +7,7 @@ use super::request::{DetectRequest, Names, RawDetail, RawForm};
 use crate::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 use crate::document::Detector;
 use crate::server::access::{Caller, Role};
-use crate::server::error::{ApiError, ErrorType};
+use crate::server::error::ApiError;
 use crate::server::profiles::{Profiles, Served};
 use crate::server::state::State;
 use crate::text::Normalizer;
@@ -271,7 +271,6 @@ fn options(
 
 /// Entropies need the model, which this service does not run.
 fn engine_absent() -> ApiError {
-    let status = axum::http::StatusCode::NOT_IMPLEMENTED;
     let message = "this service runs no model, and `entropy` needs one; leave it out";
-    ApiError::new(status, ErrorType::InvalidRequest, "engine_absent", message).param("entropy")
+    ApiError::bad_request("engine_absent", message).param("entropy")
 }

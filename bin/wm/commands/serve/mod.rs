@@ -5,6 +5,7 @@ mod profiles;
 mod settings;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -13,6 +14,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;
+use crate::commands::engine;
 use crate::exit::Exit;
 use crate::output::note;
 use settings::Settings;
@@ -43,7 +45,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         thread::Builder::new()
             .name("loader".to_owned())
             .spawn(move || {
-                match profiles::load(settings.profiles).map(|profiles| Ready { profiles }) {
+                match load(settings.profiles, settings.model) {
                     Ok(ready) => {
                         loading.set_ready(ready);
                         note!("ready");
@@ -61,13 +63,29 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
                 Ok(found) = &mut failure => error = Some(found),
             }
         };
-        serve(listener, router(state), &limits, end).await;
+        serve(listener, router(state.clone()), &limits, end).await;
+        // Every client has its reply or was told; what is left in the engine has no reader.
+        if let Ok(Ready { generator: Some(generator), .. }) = state.ready() {
+            generator.abort();
+            generator.join();
+        }
         match error {
             Some(error) => Err(error),
             None => Ok(Exit::Success),
         }
     })
 }
+
+/// Loads what takes long.
+fn load(profiles: Vec<profiles::Source>, model: Option<engine::ServedModel>) -> Result<Ready> {
+    let profiles = profiles::load(profiles)?;
+    let generator = match model {
+        Some(model) => Some(Arc::new(model.load(&profiles)?)),
+        None => None,
+    };
+    Ok(Ready { profiles, generator })
+}
+
 
 /// Raises the number of files that this process may open: each connection is one.
 fn allow_connections(connections: usize) {
