@@ -84,6 +84,11 @@ impl TextEngine {
         &self.end_ids
     }
 
+    /// The ids that carry no mark.
+    pub(super) fn never_marked(&self) -> Arc<TokenSet> {
+        Arc::clone(&self.never_marked)
+    }
+
     /// The ids of a raw prompt; an empty one starts from the model's start token.
     ///
     /// # Errors

@@ -78,6 +78,7 @@ pub struct LimitsConfig {
     pub workers: Option<usize>,
     pub waiting: Option<usize>,
     pub inputs: Option<usize>,
+    pub entropy_tokens: Option<usize>,
 }
 
 impl Config {
@@ -103,7 +104,7 @@ impl Config {
                 *file = folder.join(&*file);
             }
         }
-        for file in &mut config.model.tokenizer {
+        if let Some(file) = &mut config.model.tokenizer {
             *file = folder.join(&*file);
         }
         Ok(config)
@@ -142,6 +143,7 @@ impl LimitsConfig {
             workers: number("workers", self.workers, base.workers)?,
             waiting: number("waiting", self.waiting, base.waiting)?,
             inputs: number("inputs", self.inputs, base.inputs)?,
+            entropy_tokens: number("entropy_tokens", self.entropy_tokens, base.entropy_tokens)?,
         })
     }
 }

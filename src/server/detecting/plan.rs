@@ -74,6 +74,8 @@ pub(in crate::server) struct Plan {
     pub(in crate::server) form: Form,
     pub(super) normalizers: Vec<Normalizer>,
     pub(super) sentences: bool,
+    /// Whether the model reads the text for the tests that weigh tokens.
+    pub(super) entropy: bool,
     pub(super) prompt: Option<String>,
 }
 
@@ -91,7 +93,8 @@ impl Plan {
     ) -> Result<(Self, Inputs), ApiError> {
         request.admit(caller)?;
         let inputs = inputs(&mut request, entrance, state.limits().inputs)?;
-        if request.entropy == Some(true) {
+        let entropy = request.entropy == Some(true);
+        if entropy && state.ready()?.generator.is_none() {
             return Err(engine_absent());
         }
         let form = form(&request, entrance, &inputs)?;
@@ -118,6 +121,7 @@ impl Plan {
             form,
             normalizers: names.map(|name| Normalizer::parse(name)).collect::<Result<_, _>>()?,
             sentences: request.sentences == Some(true),
+            entropy,
             prompt: request.prompt,
         };
         Ok((plan, inputs))

@@ -61,7 +61,7 @@ impl Plan {
             .profiles
             .iter()
             .map(|chosen| self.report(&chosen.detector, input))
-            .collect::<Result<Vec<Report>>>()?;
+            .collect::<Result<Vec<Report>, ApiError>>()?;
         let joined = join(&reports).ok_or_else(ApiError::internal)?;
         let duration = started.elapsed();
         for (chosen, report) in self.profiles.iter().zip(&reports) {
@@ -81,21 +81,30 @@ impl Plan {
         Ok(Judged { reports, joined })
     }
 
-    fn report(&self, detector: &Detector, input: &Input) -> Result<Report, Error> {
+    fn report(&self, detector: &Detector, input: &Input) -> Result<Report, ApiError> {
+        let prompt = self.prompt.as_deref();
         match input {
             Input::Text(text) => {
+                let entropy = match &self.state.ready()?.generator {
+                    Some(generator) if self.entropy => {
+                        let most = self.state.limits().entropy_tokens;
+                        Some(generator.uncertainty(detector, text, prompt, most)?)
+                    }
+                    _ => None,
+                };
                 let circumstances = Circumstances {
-                    prompt: self.prompt.as_deref(),
+                    prompt,
                     normalizers: &self.normalizers,
+                    entropy,
                     ..Circumstances::default()
                 };
-                detector.text(text, &circumstances)
+                Ok(detector.text(text, &circumstances)?)
             }
             Input::Tokens(ids) => {
                 // As a file that holds the list in its shortest form.
                 let list = serde_json::to_vec(ids)
                     .map_err(|source| Error::backend("writing token ids", source))?;
-                detector.ids(ids, sha256_hex(&list), self.prompt.as_deref())
+                Ok(detector.ids(ids, sha256_hex(&list), prompt)?)
             }
         }
     }
@@ -110,6 +119,9 @@ impl Plan {
                 }
                 if self.sentences {
                     return Err(ApiError::invalid("sentences", "token ids have no sentences"));
+                }
+                if self.entropy {
+                    return Err(ApiError::invalid("entropy", "the model reads texts, not ids"));
                 }
                 ids.len().saturating_mul(BYTES_PER_TOKEN)
             }

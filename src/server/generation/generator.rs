@@ -1,7 +1,7 @@
 //! The service's side of one model: what it serves, under which marks, and how a request is
 //! answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::{FromRequest, Request};
@@ -19,14 +19,16 @@ use super::policy::check_enforceable;
 use super::queue::{Load, Queue, QueueRoom, Refusal};
 use super::reply::Envelope;
 use super::settings::{GenerationSettings, Policy};
-use crate::document::identify;
-use crate::engine::{Mark, TextEngine, random_seed};
+use crate::detect::entropy::{EntropyInput, EntropySource, GreenListBias};
+use crate::document::{Detector, identify};
+use crate::engine::{Mark, Reading, TextEngine, random_seed};
 use crate::error::{Error, Result};
 use crate::server::error::ApiError;
 use crate::server::json::Json;
 use crate::server::profiles::{Profiles, Standing};
 use crate::server::state::State;
 use crate::text::PromptTemplate;
+use crate::token::TokenId;
 
 /// Says whether the text of a reply is marked: `true` or `false`.
 const WATERMARKED: HeaderName = HeaderName::from_static("greenmark-watermarked");
@@ -53,6 +55,8 @@ pub struct Generator {
     settings: GenerationSettings,
     profiles: Vec<Arc<GenerationProfile>>,
     queue: Queue,
+    /// Held while the model reads a text that stands.
+    reading: Mutex<()>,
 }
 
 impl Generator {
@@ -111,6 +115,7 @@ impl Generator {
             template,
             settings,
             profiles: usable,
+            reading: Mutex::default(),
         })
     }
 
@@ -165,6 +170,39 @@ impl Generator {
 
     fn is_called(&self, name: &str) -> bool {
         self.id == name || self.settings.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// The model's uncertainty before each token of `text` as `detector` reads it. One text is
+    /// read at a time; this takes as long as the text needs.
+    ///
+    /// # Errors
+    /// 400 for a profile with another tokenizer, and for a text of more than `most` tokens.
+    pub(in crate::server) fn uncertainty(
+        &self,
+        detector: &Detector,
+        text: &str,
+        prompt: Option<&str>,
+        most: usize,
+    ) -> Result<EntropyInput, ApiError> {
+        if detector.tokenizer().fingerprint() != self.engine.tokenizer().fingerprint() {
+            let message = format!("the model {} does not read the tokens of this profile", self.id);
+            return Err(ApiError::invalid("entropy", message));
+        }
+        let ids: Vec<TokenId> = detector.pieces(text)?.iter().map(|piece| piece.id).collect();
+        if ids.len() > most {
+            let message = format!(
+                "the model of this service reads up to {most} tokens, and this text has {}; leave \
+                 out `entropy`",
+                ids.len()
+            );
+            return Err(ApiError::invalid("entropy", message));
+        }
+        // It computes on all cores; a panic leaves nothing behind.
+        let _turn = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let bias = GreenListBias::of(detector.profile().scheme());
+        let reading = Reading { prompt, ids: &ids, bias, sampling: None, seed: 0 };
+        let tokens = self.engine.uncertainties(reading, |_| {})?;
+        Ok(EntropyInput { source: EntropySource::Model(self.id.clone()), sampling: None, tokens })
     }
 
     /// Answers a request.

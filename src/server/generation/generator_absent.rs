@@ -7,6 +7,8 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
+use crate::detect::entropy::EntropyInput;
+use crate::document::Detector;
 use crate::server::error::ApiError;
 use crate::server::state::State;
 
@@ -45,6 +47,16 @@ impl Generator {
     }
 
     pub(in crate::server) fn find_model(&self, _name: &str) -> Option<Value> {
+        match *self {}
+    }
+
+    pub(in crate::server) fn uncertainty(
+        &self,
+        _detector: &Detector,
+        _text: &str,
+        _prompt: Option<&str>,
+        _most: usize,
+    ) -> Result<EntropyInput, ApiError> {
         match *self {}
     }
 
