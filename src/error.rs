@@ -45,6 +45,18 @@ pub enum Error {
         /// What to do about it.
         remedy: String,
     },
+    /// A document given by value, from a body or standard input, that is not what it has to be.
+    #[error("{what}{}: {problem}; {remedy}", offset.map_or(String::new(), |o| format!(" (byte {o})")))]
+    Document {
+        /// The kind of document, for example `the PDF file`.
+        what: &'static str,
+        /// Where in it, in bytes from its start, when known.
+        offset: Option<u64>,
+        /// What is wrong.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// The operating system refused an operation on a file.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -155,6 +167,7 @@ impl Error {
         match self {
             Self::Parameter { .. }
             | Self::File { .. }
+            | Self::Document { .. }
             | Self::Unsupported { .. }
             | Self::TokenOutOfRange { .. }
             | Self::Mismatch { .. }
@@ -191,6 +204,21 @@ impl Error {
     ) -> Self {
         Self::File {
             path: path.as_ref().to_path_buf(),
+            offset: offset.into(),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A document that is not what it has to be.
+    pub fn document(
+        what: &'static str,
+        offset: impl Into<Option<u64>>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Document {
+            what,
             offset: offset.into(),
             problem: problem.into(),
             remedy: remedy.into(),

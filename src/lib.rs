@@ -25,6 +25,10 @@ pub mod format;
 pub mod text;
 
 pub mod document;
+#[cfg(feature = "extract")]
+pub mod extract;
+#[cfg(feature = "signature")]
+pub mod signature;
 pub mod store;
 
 #[cfg(feature = "engine")]

@@ -32,8 +32,8 @@ pub struct ReportContext<'a> {
     pub entropy: Option<EntropyInput>,
 }
 
-/// A kind of test that may decide. Alpha is shared equally among the families in play, and within
-/// a family among the looks that it tests.
+/// A kind of test that may decide. Alpha is shared equally among the profiles, then among the
+/// families in play, and within a family among the looks that it tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Family {
     /// All scored tokens of a look.
@@ -65,7 +65,8 @@ impl Family {
 /// One test of a report and what it pays.
 ///
 /// Alpha is shared: the tests of a report are corrected so that, without a mark, the smallest
-/// corrected p is at most alpha in at most a share alpha of texts.
+/// corrected p is at most alpha in at most a share alpha of texts, also over the reports of all
+/// profiles that a text is held against.
 #[derive(Clone, Debug)]
 struct Candidate<'a> {
     look: &'a Look,
@@ -105,7 +106,8 @@ impl Report {
         let bias = GreenListBias::of(context.profile.scheme());
         let weighs = context.entropy.as_ref().is_some_and(|input| bias.is_some() && input.weighs());
         let families = Family::in_play(options, weighs);
-        let sharing = (looks.len() * families.len()) as u64;
+        let profiles = options.profiles.get();
+        let sharing = profiles.saturating_mul((looks.len() * families.len()) as u64);
         let mut candidates: Vec<Candidate<'_>> =
             looks.iter().map(|look| whole_text(null, look, sharing, options)).collect();
         let searched: Vec<Searched<'_>> = looks
@@ -123,17 +125,18 @@ impl Report {
             }
         }
         // Weights are known for the text as given only: the family has one look.
+        let weighted_sharing = profiles.saturating_mul(families.len() as u64);
         let levels = Levels {
             plain: options.alpha.shared(sharing),
-            likelihood_ratio: options.alpha.shared(families.len() as u64),
+            likelihood_ratio: options.alpha.shared(weighted_sharing),
             min_scored: options.min_scored,
         };
-        let sharing = families.len() as u64;
         let examined =
             context.entropy.as_ref().map(|input| examine(input, bias, &looks[0], levels));
         let (entropy, weighted) = examined.unzip();
         if let (Some(bias), Some(weighted)) = (bias, weighted.flatten()) {
-            candidates.push(likelihood_ratio(&weighted, bias, &looks[0], sharing, options));
+            let hypotheses = weighted_sharing;
+            candidates.push(likelihood_ratio(&weighted, bias, &looks[0], hypotheses, options));
         }
         let decides = deciding(&candidates);
         let spans = searched

@@ -6,6 +6,7 @@
 pub mod calibration;
 pub mod entropy;
 mod evidence;
+mod join;
 mod judge;
 mod options;
 mod report;
@@ -14,6 +15,7 @@ mod test;
 pub mod windows;
 
 pub use evidence::{Evidence, Outcome, Scorable, Skip, Skipped, gather};
+pub use join::{Joined, join};
 pub use judge::ReportContext;
 pub use options::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 pub use report::{

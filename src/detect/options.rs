@@ -1,5 +1,7 @@
 //! What a caller may choose about a detection.
 
+use std::num::NonZeroU64;
+
 use crate::error::{Error, Result};
 use crate::stats::{LogProbability, ln_normal_upper, normal_upper};
 
@@ -114,6 +116,10 @@ pub struct DetectOptions {
     pub windows: WindowSearch,
     /// Whether every sentence is tested; this never changes the verdict.
     pub sentences: Sentences,
+    /// How many profiles the text is held against, this one included. Every test of the report
+    /// pays for all of them, so that the chance that any of them flags an unmarked text is at most
+    /// alpha; see [`join`](crate::detect::join).
+    pub profiles: NonZeroU64,
 }
 
 impl Default for DetectOptions {
@@ -124,6 +130,7 @@ impl Default for DetectOptions {
             details: TokenDetails::Omit,
             windows: WindowSearch::Off,
             sentences: Sentences::Omit,
+            profiles: NonZeroU64::MIN,
         }
     }
 }

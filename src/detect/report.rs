@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::detect::entropy::EntropyReport;
 use crate::detect::{Correction, SentenceReport, Skip, Skipped};
+use crate::error::{Error, Result};
 use crate::profile::Profile;
 use crate::stats::PValue;
 
@@ -147,7 +148,8 @@ pub struct Region {
     pub corrected_log10_p: f64,
     /// Number of windows of the sequence.
     pub windows: u64,
-    /// Number of tests paid for: the windows, times looks, times families of tests.
+    /// Number of tests paid for: the windows, times looks, times families of tests, times
+    /// profiles.
     pub hypotheses: u64,
     /// How the windows are paid for.
     pub correction: Correction,
@@ -207,7 +209,8 @@ pub struct Report {
     pub p_status: Option<&'static str>,
     /// Its decimal logarithm.
     pub log10_p: f64,
-    /// Decimal logarithm after paying for every test of the report.
+    /// Decimal logarithm after paying for every test of the report, and for all profiles that the
+    /// text was held against.
     pub corrected_log10_p: f64,
     /// Number of tests paid for.
     pub hypotheses: u64,
@@ -264,4 +267,18 @@ pub struct Report {
     pub generation: Option<Value>,
     /// The version of this library.
     pub version: &'static str,
+}
+
+impl Report {
+    /// The report as a document: indented JSON and a newline, as the command line prints it and
+    /// the service sends it.
+    ///
+    /// # Errors
+    /// [`Error::Backend`], which no report is known to cause.
+    pub fn document(&self) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|source| Error::backend("writing the report as JSON", source))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! No verdict depends on these tests, and none of them is paid for by the verdict. Each sentence's
 //! p is that of its own scored tokens; the corrected one is Bonferroni's over all sentences that
-//! hold a scored token, so that the smallest of them is at most alpha in at most a share alpha of
+//! hold a scored token, under every profile that the text is held against, so that the smallest of them is at most alpha in at most a share alpha of
 //! unmarked texts.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -54,17 +55,24 @@ pub struct SentenceReport {
     pub log10_p: f64,
     /// Decimal logarithm of the p corrected for all sentences tested.
     pub corrected_log10_p: f64,
-    /// Number of sentences that the correction pays for: those with a scored token.
+    /// Number of sentences that the correction pays for: those with a scored token, times the
+    /// profiles.
     pub hypotheses: u64,
 }
 
-/// Tests the sentences of `look`, which are in order and do not overlap.
+/// Tests the sentences of `look`, which are in order and do not overlap, in a text that is held
+/// against this number of `profiles`.
 ///
 /// A token belongs to the sentence in which it starts, or to the next one when it starts between
 /// two: most tokenizers join a space to the word behind it. What follows the last sentence belongs
 /// to it.
 #[must_use]
-pub fn test_sentences(null: Null, look: &Look, sentences: &[SentenceRange]) -> Vec<SentenceReport> {
+pub fn test_sentences(
+    null: Null,
+    look: &Look,
+    sentences: &[SentenceRange],
+    profiles: NonZeroU64,
+) -> Vec<SentenceReport> {
     let mut from = 0;
     let tests: Vec<(Range<usize>, u64, Test)> = sentences
         .iter()
@@ -88,7 +96,8 @@ pub fn test_sentences(null: Null, look: &Look, sentences: &[SentenceRange]) -> V
             (tokens, scored, test)
         })
         .collect();
-    let hypotheses = tests.iter().filter(|(_, scored, _)| *scored > 0).count() as u64;
+    let counted = tests.iter().filter(|(_, scored, _)| *scored > 0).count() as u64;
+    let hypotheses = profiles.get().saturating_mul(counted);
     tests
         .into_iter()
         .zip(sentences)

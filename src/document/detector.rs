@@ -61,7 +61,7 @@ pub struct Detector {
     tokenizer: Arc<Tokenizer>,
     never_marked: Arc<TokenSet>,
     scheme: Arc<dyn Scheme>,
-    profile: Profile,
+    profile: Arc<Profile>,
     options: DetectOptions,
 }
 
@@ -83,7 +83,7 @@ impl Detector {
             scheme: build(&profile, key).into(),
             never_marked: Arc::new(never_marked),
             tokenizer,
-            profile,
+            profile: Arc::new(profile),
             options,
         })
     }
@@ -99,6 +99,18 @@ impl Detector {
         options: DetectOptions,
     ) -> Result<Self> {
         Self::new(Arc::clone(&self.tokenizer), profile, key, options)
+    }
+
+    /// The same profile and key under other options; cheap.
+    #[must_use]
+    pub fn with_options(&self, options: DetectOptions) -> Self {
+        Self { options, ..self.clone() }
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &DetectOptions {
+        &self.options
     }
 
     /// The effective profile.
@@ -195,7 +207,8 @@ impl Detector {
         let mut report = Report::new(&*self.scheme, &looks, &self.options, context);
         if self.options.sentences == Sentences::Include {
             let ranges = sentence_ranges(body, skipped);
-            report.sentences = Some(test_sentences(self.scheme.null(), &looks[0], &ranges));
+            report.sentences =
+                Some(test_sentences(self.scheme.null(), &looks[0], &ranges, self.options.profiles));
         }
         Ok(report)
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::detect::entropy::{Chances, TokenUncertainty};
 use crate::detect::Evidence;
 use crate::detect::Outcome as Counted;
+use crate::detect::entropy::{Chances, TokenUncertainty};
 use crate::sample::Decoding;
 use crate::sample::Outcome;
 use crate::text::Tokenizer;

@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use crate::detect::entropy::{Chances, GreenListBias};
-use crate::engine::generation::{
-    Alternative, Finish, Generation, StepRecord, Timing, most_likely,
-};
+use crate::engine::generation::{Alternative, Finish, Generation, StepRecord, Timing, most_likely};
 use crate::engine::{KvCache, LogitsAt, Model, Sequence};
 use crate::error::{Error, Result};
 use crate::sample::{Chain, Decoding, Draw, History, Outcome, Scratch};
@@ -117,13 +115,7 @@ impl<'a> Session<'a> {
     /// A session without requests.
     #[must_use]
     pub fn new(model: &'a Model, tokenizer: &'a Tokenizer) -> Self {
-        Self {
-            model,
-            tokenizer,
-            slots: Vec::new(),
-            next: 0,
-            prompt_chunk: PROMPT_CHUNK,
-        }
+        Self { model, tokenizer, slots: Vec::new(), next: 0, prompt_chunk: PROMPT_CHUNK }
     }
 
     /// With prompts read in pieces of at most `tokens` ids (at least 1), so that a long prompt

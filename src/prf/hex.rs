@@ -11,3 +11,17 @@ pub fn hex(bytes: &[u8]) -> String {
         text
     })
 }
+
+/// The bytes that `2 * N` hexadecimal digits stand for; none when the text is anything else.
+pub(crate) fn from_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?;
+    }
+    Some(bytes)
+}

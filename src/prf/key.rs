@@ -93,7 +93,7 @@ impl Key {
             let remedy = "name a file; `wm keygen` makes one";
             return Err(Error::file(path, None, "not a regular file", remedy));
         }
-        refuse_shared(path, &metadata)?;
+        refuse_shared("key", path, &metadata)?;
         if metadata.len() > 1024 {
             return Err(Error::file(
                 path,
@@ -160,8 +160,12 @@ fn hex_digit(value: u8) -> char {
     char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 })
 }
 
+/// Refuses a file of secrets that others may read or write.
+///
+/// # Errors
+/// [`Error::File`] with the command that mends it.
 #[cfg(unix)]
-fn refuse_shared(path: &Path, metadata: &fs::Metadata) -> Result<()> {
+pub(crate) fn refuse_shared(what: &str, path: &Path, metadata: &fs::Metadata) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = metadata.permissions().mode() & 0o777;
     let others = mode & 0o077;
@@ -171,13 +175,13 @@ fn refuse_shared(path: &Path, metadata: &fs::Metadata) -> Result<()> {
     Err(Error::file(
         path,
         None,
-        format!("the key can be read by others (mode {mode:04o})"),
+        format!("the {what} can be read by others (mode {mode:04o})"),
         format!("run: chmod 600 {}", path.display()),
     ))
 }
 
 #[cfg(not(unix))]
-fn refuse_shared(_path: &Path, _metadata: &fs::Metadata) -> Result<()> {
+pub(crate) fn refuse_shared(_what: &str, _path: &Path, _metadata: &fs::Metadata) -> Result<()> {
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use tokio::time::timeout;
 
 use super::error::{ApiError, ErrorType};
+use super::limits::Limits;
 use super::state::{Room, State};
 
 /// How long a request waits for the common memory of bodies before it is sent away.
@@ -21,19 +22,36 @@ const ROOM_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 pub(super) async fn read_body(request: Request, state: &State) -> Result<(Bytes, Room), ApiError> {
     let limit = state.limits().max_body;
     let declared = declared_length(&request, limit)?;
-    let room = timeout(ROOM_TIME, state.room(declared.unwrap_or(limit))).await.map_err(|_| {
-        ApiError::unavailable("busy", "too many requests at once; try again later", 1)
-    })?;
+    let room = take_room(state, declared.unwrap_or(limit)).await?;
     let read = collect(request, limit, declared.unwrap_or(0));
-    let bytes = timeout(state.limits().body_time, read).await.map_err(|_| {
-        ApiError::new(
-            StatusCode::REQUEST_TIMEOUT,
-            ErrorType::InvalidRequest,
-            "body_timeout",
-            format!("the body did not arrive within {} s", state.limits().body_time.as_secs()),
-        )
-    })??;
+    let bytes =
+        timeout(state.limits().body_time, read).await.map_err(|_| too_slow(state.limits()))??;
     Ok((bytes, room))
+}
+
+/// Waits for a share of the common memory of bodies.
+///
+/// # Errors
+/// 503 when there is none for a while.
+pub(super) async fn take_room(state: &State, bytes: usize) -> Result<Room, ApiError> {
+    timeout(ROOM_TIME, state.room(bytes))
+        .await
+        .map_err(|_| ApiError::unavailable("busy", "too many requests at once; try again later", 1))
+}
+
+/// The body took too long.
+pub(super) fn too_slow(limits: &Limits) -> ApiError {
+    ApiError::new(
+        StatusCode::REQUEST_TIMEOUT,
+        ErrorType::InvalidRequest,
+        "body_timeout",
+        format!("the body did not arrive within {} s", limits.body_time.as_secs()),
+    )
+}
+
+/// The connection ended inside the body.
+pub(super) fn broken_off() -> ApiError {
+    ApiError::bad_request("broken_body", "the body broke off before its end")
 }
 
 /// The length that the head declares, if it is not above the limit.
@@ -52,9 +70,7 @@ async fn collect(request: Request, limit: usize, expected: usize) -> Result<Byte
     let mut first = None;
     let mut whole = Vec::new();
     while let Some(piece) = stream.next().await {
-        let piece = piece.map_err(|_| {
-            ApiError::bad_request("broken_body", "the body broke off before its end")
-        })?;
+        let piece = piece.map_err(|_| broken_off())?;
         let size = whole.len() + first.as_ref().map_or(0, Bytes::len) + piece.len();
         if size > limit {
             return Err(too_large(size as u64, limit));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::access::AccessConfig;
 use super::generation::GenerationSettings;
 use super::limits::Limits;
 use super::profiles::Standing;
@@ -23,6 +24,10 @@ pub struct Config {
     pub model: ModelConfig,
     /// The policy and the room of generation.
     pub generation: GenerationSettings,
+    /// A key file whose key signs every report.
+    pub signing_key: Option<PathBuf>,
+    /// Who may ask, how often, and where it is written down.
+    pub access: AccessConfig,
     /// The profiles, the default one first.
     pub profiles: Vec<ProfileConfig>,
 }
@@ -68,6 +73,7 @@ pub struct LimitsConfig {
     pub head_seconds: Option<u64>,
     pub body_seconds: Option<u64>,
     pub reply_seconds: Option<u64>,
+    pub write_seconds: Option<u64>,
     pub shutdown_seconds: Option<u64>,
     pub workers: Option<usize>,
     pub waiting: Option<usize>,
@@ -89,12 +95,15 @@ impl Config {
             Error::file(path, None, format!("not a configuration: {error}"), remedy)
         })?;
         let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        for file in config.access.files().chain(&mut config.signing_key) {
+            *file = folder.join(&*file);
+        }
         for profile in &mut config.profiles {
             for file in profile.profile.iter_mut().chain(&mut profile.key_file) {
                 *file = folder.join(&*file);
             }
         }
-        for file in &mut config.model.tokenizer {
+        if let Some(file) = &mut config.model.tokenizer {
             *file = folder.join(&*file);
         }
         Ok(config)
@@ -128,6 +137,7 @@ impl LimitsConfig {
             head_time: seconds("head_seconds", self.head_seconds, base.head_time)?,
             body_time: seconds("body_seconds", self.body_seconds, base.body_time)?,
             reply_time: seconds("reply_seconds", self.reply_seconds, base.reply_time)?,
+            write_time: seconds("write_seconds", self.write_seconds, base.write_time)?,
             shutdown_time: seconds("shutdown_seconds", self.shutdown_seconds, base.shutdown_time)?,
             workers: number("workers", self.workers, base.workers)?,
             waiting: number("waiting", self.waiting, base.waiting)?,

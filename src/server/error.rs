@@ -1,5 +1,5 @@
 //! The one shape of every error reply: `{"error":{"message","type","param","code"}}`, as clients
-//! of the OpenAI interface read it.
+//! of the `OpenAI` interface read it.
 
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::error::{Error, ErrorKind};
 
-/// Who can mend it, in the words of the OpenAI interface.
+/// Who can mend it, in the words of the `OpenAI` interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorType {
     /// The request is wrong.
@@ -38,6 +38,10 @@ impl ErrorType {
         }
     }
 }
+
+/// The code of an error reply, for whoever counts them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ErrorCode(pub(super) &'static str);
 
 /// An error reply.
 #[derive(Clone, Debug)]
@@ -164,6 +168,7 @@ impl From<Error> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body())).into_response();
+        response.extensions_mut().insert(ErrorCode(self.code));
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -1,8 +1,8 @@
 //! JSON bodies, read strictly: an object, known fields only, each once.
 
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -30,15 +30,26 @@ impl<T: DeserializeOwned> FromRequest<State> for Json<T> {
 }
 
 fn require_json(request: &Request) -> Result<(), ApiError> {
-    let given = request.headers().get(CONTENT_TYPE);
+    require_media_type(request.headers(), "application/json", |essence| {
+        essence == "application/json"
+            || (essence.starts_with("application/") && essence.ends_with("+json"))
+    })
+}
+
+/// Refuses a body that is not declared as what the route reads. `accepts` is given the media type
+/// in lower case and without parameters.
+///
+/// # Errors
+/// 415 naming what was declared, and `wanted` as what to send.
+pub(super) fn require_media_type(
+    headers: &HeaderMap,
+    wanted: &str,
+    accepts: impl Fn(&str) -> bool,
+) -> Result<(), ApiError> {
+    let given = headers.get(CONTENT_TYPE);
     let name = given.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = name.split(';').next().unwrap_or_default().trim();
-    let is_json = essence.eq_ignore_ascii_case("application/json")
-        || (essence.len() > 17
-            && essence.is_char_boundary(12)
-            && essence[..12].eq_ignore_ascii_case("application/")
-            && essence.to_ascii_lowercase().ends_with("+json"));
-    if is_json {
+    let essence = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if accepts(&essence) {
         return Ok(());
     }
     let found = match given {
@@ -49,7 +60,7 @@ fn require_json(request: &Request) -> Result<(), ApiError> {
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ErrorType::InvalidRequest,
         "unsupported_media_type",
-        format!("the request has {found}; send the body as application/json"),
+        format!("the request has {found}; send the body as {wanted}"),
     ))
 }
 
@@ -132,7 +143,8 @@ fn join(object: Option<String>, field: &str) -> String {
     }
 }
 
-fn unprocessable(message: String, param: Option<String>) -> ApiError {
+/// A field that is missing or of another type (422).
+pub(super) fn unprocessable(message: String, param: Option<String>) -> ApiError {
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let error = ApiError::new(status, ErrorType::InvalidRequest, "invalid_type", message);
     match param {

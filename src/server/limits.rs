@@ -17,6 +17,8 @@ pub struct Limits {
     pub body_time: Duration,
     /// Time from the head of a request to the head of its reply.
     pub reply_time: Duration,
+    /// Time for a client to take a further piece of its reply.
+    pub write_time: Duration,
     /// Time that running requests get when the service is told to end.
     pub shutdown_time: Duration,
     /// Threads that judge texts.
@@ -35,8 +37,9 @@ impl Default for Limits {
             bodies_in_memory: 256 << 20,
             connections: 1024,
             head_time: Duration::from_secs(10),
-            body_time: Duration::from_secs(60),
-            reply_time: Duration::from_secs(600),
+            body_time: Duration::from_mins(1),
+            reply_time: Duration::from_mins(10),
+            write_time: Duration::from_mins(1),
             shutdown_time: Duration::from_secs(30),
             workers: cores,
             waiting: 1024,

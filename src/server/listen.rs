@@ -6,23 +6,51 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use super::layers::log;
 use super::limits::Limits;
+use super::wire::Wire;
 use crate::error::{Error, Result};
 
 /// Bytes of a request's head; a longer one is refused with 431.
-const MAX_HEAD: usize = 64 << 10;
+pub(super) const MAX_HEAD: usize = 64 << 10;
 
 /// Connections that the system holds until they are accepted.
 const BACKLOG: u32 = 1024;
+
+/// The other end of the connection that a request came on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+/// The routes, told who asks.
+#[derive(Debug)]
+struct Named {
+    service: TowerToHyperService<Router>,
+    peer: Peer,
+}
+
+type Inner = TowerToHyperService<Router>;
+
+impl Service<Request<Incoming>> for Named {
+    type Response = <Inner as Service<Request<Incoming>>>::Response;
+    type Error = <Inner as Service<Request<Incoming>>>::Error;
+    type Future = <Inner as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
+        self.service.call(request)
+    }
+}
 
 /// A bound socket.
 #[derive(Debug)]
@@ -80,9 +108,10 @@ pub async fn serve(
             () = &mut end => break,
             accepted = accept(&listener.socket, &connections) => accepted,
         };
-        let Some((stream, permit)) = accepted else { continue };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let Some((stream, peer, permit)) = accepted else { continue };
+        let service = Named { service: TowerToHyperService::new(router.clone()), peer };
+        let wire = TokioIo::new(Wire::new(stream, limits.write_time));
+        let connection = http.serve_connection(wire, service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             // A connection that breaks off is the client's business; requests are logged.
@@ -103,14 +132,14 @@ pub async fn serve(
 async fn accept(
     socket: &TcpListener,
     connections: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, Peer, OwnedSemaphorePermit)> {
     // The semaphore is never closed.
     let permit = Arc::clone(connections).acquire_owned().await.ok()?;
     match socket.accept().await {
-        Ok((stream, _)) => {
+        Ok((stream, peer)) => {
             // Replies are written whole; waiting for more to send would only delay them.
             let _ = stream.set_nodelay(true);
-            Some((stream, permit))
+            Some((stream, Peer(peer), permit))
         }
         Err(error) => {
             // Too many open files, or a client that left: others may do better soon.

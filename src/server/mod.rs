@@ -8,6 +8,7 @@ mod access;
 mod audit;
 mod body;
 mod config;
+mod detecting;
 mod error;
 mod generation;
 mod json;
@@ -20,22 +21,26 @@ mod profiles;
 mod router;
 mod routes;
 mod state;
+mod wire;
 
-pub use access::{Access, Caller, Role};
-pub use audit::{Audit, Entry};
+pub use access::{
+    Access, AccessConfig, ApiKey, Caller, KeyFile, KeyRing, KeyStatus, Moment, Origin, Rates, Role,
+    StoredKey,
+};
+pub use audit::{AccessLog, Audit, Entry};
 pub use config::{Config, LimitsConfig, ModelConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};
+#[cfg(feature = "engine")]
+pub use generation::{Delivery, GenerationQueue, Load, Places, QueueRoom, Refusal};
 pub use generation::{
     Endpoint, EnforceBounds, GenerationProfile, GenerationSettings, Generator, Policy,
     UNBOUNDED_FIELDS,
 };
-#[cfg(feature = "engine")]
-pub use generation::{Delivery, Load, Places, Queue, QueueRoom, Refusal};
 pub use json::Json;
 pub use limits::Limits;
 pub use listen::{Listener, serve};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Queue};
 pub use pool::{Pool, PoolError};
 pub use profiles::{Profiles, Served, Standing};
-pub use router::router;
-pub use state::{Ready, Room, State};
+pub use router::{paths, router};
+pub use state::{Ready, Room, Setup, State};

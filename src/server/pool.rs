@@ -1,6 +1,7 @@
 //! The threads that judge texts, so that no work of theirs holds up the threads that answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,6 +18,7 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Clone, Debug)]
 pub struct Pool {
     queue: SyncSender<Job>,
+    waiting: Arc<AtomicUsize>,
 }
 
 /// Why a job gave no result.
@@ -43,7 +45,13 @@ impl Pool {
                 .spawn(move || work(&jobs))
                 .map_err(|source| Error::backend("starting the threads that judge", source))?;
         }
-        Ok(Self { queue })
+        Ok(Self { queue, waiting: Arc::default() })
+    }
+
+    /// Jobs that wait for a thread.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Runs `job` on a thread of the pool. A job whose caller has left before its turn is dropped.
@@ -55,7 +63,9 @@ impl Pool {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PoolError> {
         let (reply, answer) = oneshot::channel();
+        let place = Place::take(&self.waiting);
         let job: Job = Box::new(move || {
+            drop(place);
             if !reply.is_closed()
                 && let Ok(value) = catch_unwind(AssertUnwindSafe(job))
             {
@@ -68,6 +78,22 @@ impl Pool {
             // The threads end with the queue, which this pool holds.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Err(PoolError::Full),
         }
+    }
+}
+
+/// A place in the queue, given back when dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(waiting: &Arc<AtomicUsize>) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(waiting))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

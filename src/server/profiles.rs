@@ -39,7 +39,7 @@ impl Profiles {
             return Err(Error::parameter("profiles", "none", "at least one profile"));
         }
         for (index, profile) in served.iter().enumerate() {
-            check_name(&profile.name)?;
+            check_name("profile name", &profile.name, "all")?;
             if served[..index].iter().any(|earlier| earlier.name == profile.name) {
                 let value = format!("{} twice", profile.name);
                 return Err(Error::parameter("profiles", value, "each name once"));
@@ -68,15 +68,15 @@ impl Profiles {
     }
 }
 
-/// A name goes into addresses, headers and logs.
+/// A name goes into addresses, headers and logs; `reserved` means something else there.
 ///
 /// # Errors
 /// [`Error::Parameter`].
-pub(super) fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(what: &'static str, name: &str, reserved: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if (1..=64).contains(&name.len()) && name.chars().all(plain) && name != "all" {
+    if (1..=64).contains(&name.len()) && name.chars().all(plain) && name != reserved {
         return Ok(());
     }
-    let allowed = "1 to 64 letters, digits, `.`, `_` and `-`, other than `all`";
-    Err(Error::parameter("profile name", name.escape_debug(), allowed))
+    let allowed = format!("1 to 64 letters, digits, `.`, `_` and `-`, other than `{reserved}`");
+    Err(Error::parameter(what, name.escape_debug(), allowed))
 }

@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::access::Role;
+use super::access::{Role, TOO_MANY_FAILURES};
 use super::error::{ApiError, ErrorType};
 use super::layers;
+use super::listen::Peer;
 use super::routes;
 use super::state::State;
 
@@ -30,6 +31,12 @@ pub(super) struct Route {
     pub(super) methods: MethodRouter<State>,
 }
 
+/// Every path of the service, as the router writes it: `{name}` is one segment, `{*name}` the rest.
+#[must_use]
+pub fn paths() -> Vec<&'static str> {
+    routes::all().into_iter().map(|route| route.path).collect()
+}
+
 /// The service as a tower service.
 pub fn router(state: State) -> Router {
     let mut router = Router::new();
@@ -46,11 +53,17 @@ pub fn router(state: State) -> Router {
         };
         router = router.route(path, methods);
     }
-    router
+    let router = router
         .fallback(not_found)
         .layer(CatchPanicLayer::custom(layers::panicked))
-        .layer(from_fn_with_state(state.clone(), layers::around))
-        .with_state(state)
+        .layer(from_fn_with_state(state.clone(), layers::around));
+    // Without origins there is no trace of CORS. With them it stands outermost: it answers
+    // preflights, which carry no key, and marks errors too, which a page could not read otherwise.
+    let router = match state.access().origins() {
+        [] => router,
+        origins => router.layer(layers::cors(origins)),
+    };
+    router.with_state(state)
 }
 
 /// Lets a caller with the role pass, before anything of the body is read.
@@ -59,16 +72,25 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match state.access().caller(request.headers()) {
-        Err(error) => error.into_response(),
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
+    match state.access().caller(request.headers(), peer) {
+        Err(error) => {
+            if error.status() == StatusCode::UNAUTHORIZED || error.code() == TOO_MANY_FAILURES {
+                state.metrics().authentication_failed();
+            }
+            error.into_response()
+        }
         Ok(caller) if caller.role < role => ApiError::forbidden(
             "role",
             format!("this needs a key of the role {role}; this one is {}", caller.role),
         )
         .into_response(),
         Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+            request.extensions_mut().insert(caller.clone());
+            let mut response = next.run(request).await;
+            // For the line of the access log.
+            response.extensions_mut().insert(caller);
+            response
         }
     }
 }

@@ -13,7 +13,9 @@ use super::limits::Limits;
 use super::metrics::Metrics;
 use super::pool::Pool;
 use super::profiles::Profiles;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::extract::{Extracted, Format, Isolation, isolated};
+use crate::signature::SigningKey;
 
 /// Bytes that one permit of the common memory stands for.
 const PERMIT: usize = 1024;
@@ -22,12 +24,27 @@ const PERMIT: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct State(Arc<Shared>);
 
+/// What a service is set up with before anything is loaded.
+#[derive(Debug)]
+pub struct Setup {
+    /// What a client may ask at most.
+    pub limits: Limits,
+    /// Who may do what.
+    pub access: Access,
+    /// Where audit lines go.
+    pub audit: Audit,
+    /// The key that signs reports; none leaves them unsigned.
+    pub signer: Option<SigningKey>,
+    /// How foreign files are read.
+    pub reader: Isolation,
+}
+
 #[derive(Debug)]
 struct Shared {
-    limits: Limits,
-    access: Access,
-    audit: Audit,
+    setup: Setup,
     metrics: Metrics,
+    /// One permit for each process that reads a file.
+    readers: Semaphore,
     pool: Pool,
     memory: Arc<Semaphore>,
     ready: OnceLock<Ready>,
@@ -51,8 +68,9 @@ impl State {
     /// The state of a service that is not ready yet.
     ///
     /// # Errors
-    /// [`Error::Backend`](crate::Error::Backend) when the system gives no threads.
-    pub fn new(limits: Limits, access: Access, audit: Audit) -> Result<Self> {
+    /// [`Error::Backend`] when the system gives no threads.
+    pub fn new(setup: Setup) -> Result<Self> {
+        let limits = &setup.limits;
         let permits =
             (limits.bodies_in_memory.max(limits.max_body) / PERMIT + 1).min(Semaphore::MAX_PERMITS);
         Ok(Self(Arc::new(Shared {
@@ -61,9 +79,8 @@ impl State {
             ready: OnceLock::new(),
             started: Instant::now(),
             metrics: Metrics::default(),
-            limits,
-            access,
-            audit,
+            readers: Semaphore::new(limits.workers),
+            setup,
         })))
     }
 
@@ -86,19 +103,35 @@ impl State {
     /// The limits.
     #[must_use]
     pub fn limits(&self) -> &Limits {
-        &self.0.limits
+        &self.0.setup.limits
     }
 
     /// Who may do what.
     #[must_use]
     pub fn access(&self) -> &Access {
-        &self.0.access
+        &self.0.setup.access
     }
 
     /// Where audit lines go.
     #[must_use]
     pub fn audit(&self) -> &Audit {
-        &self.0.audit
+        &self.0.setup.audit
+    }
+
+    /// The key that signs reports.
+    #[must_use]
+    pub fn signer(&self) -> Option<&SigningKey> {
+        self.0.setup.signer.as_ref()
+    }
+
+    /// The text of a file of a foreign format, read by a process that can be lost.
+    ///
+    /// # Errors
+    /// As [`isolated`].
+    pub async fn extract(&self, format: Format, bytes: &[u8]) -> Result<Extracted, Error> {
+        // The semaphore is never closed; without a permit a process would still be bounded.
+        let _permit = self.0.readers.acquire().await.ok();
+        isolated(format, bytes, &self.0.setup.reader).await
     }
 
     /// The figures of the service.

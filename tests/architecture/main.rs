@@ -15,9 +15,23 @@ use std::process::Command;
 
 /// The modules in the order of their dependencies (`docs/architecture.md`): each uses only what
 /// stands before it.
-const ORDER: [&str; 14] = [
-    "error", "token", "prf", "stats", "profile", "scheme", "detect", "sample", "format", "text",
-    "document", "store", "engine", "server",
+const ORDER: [&str; 16] = [
+    "error",
+    "token",
+    "prf",
+    "stats",
+    "profile",
+    "scheme",
+    "detect",
+    "sample",
+    "format",
+    "text",
+    "document",
+    "extract",
+    "signature",
+    "store",
+    "engine",
+    "server",
 ];
 
 /// The only files that may hold `unsafe`: kernels and the memory map.

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{KEY, User, tiny_tokenizer};
+pub(crate) use crate::support::HUMAN;
+use crate::support::{KEY, User, marked, tiny_tokenizer};
 
 /// A user with a key and a tokenizer, and the flags that name them.
 pub(crate) struct Bench {
@@ -29,38 +30,11 @@ impl Bench {
         self.user.run(&self.args(more))
     }
 
-    /// A text of `length` letters, each green after the one before it.
+    /// A text that the key of this bench marked.
     pub(crate) fn marked(length: usize) -> String {
-        use greenmark::prf::Key;
-        use greenmark::profile::{ContextWidth, Delta, Gamma};
-        use greenmark::scheme::GreenList;
-        use greenmark::text::Tokenizer;
-        let scheme = GreenList::new(
-            &Key::from_hex(KEY).unwrap(),
-            Gamma::DEFAULT,
-            Delta::DEFAULT,
-            ContextWidth::new(1).unwrap(),
-        );
-        let tokenizer = Tokenizer::open(tiny_tokenizer()).unwrap();
-        let mut text = String::from("Q");
-        let mut state = 1u32;
-        let mut last = tokenizer.encode_ids("Q").unwrap()[0];
-        while text.len() < length {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Capital letters and digits are never merged by this vocabulary.
-            let letter = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(state >> 16) as usize % 26];
-            let id = tokenizer.encode_ids(&char::from(letter).to_string()).unwrap()[0];
-            if scheme.is_green(&[last], id) {
-                text.push(char::from(letter));
-                last = id;
-            }
-        }
-        text
+        marked(length, KEY)
     }
 }
-
-pub(crate) const HUMAN: &str = "It was the best of times, it was the worst of times, it was the age of wisdom, \
-    it was the age of foolishness, it was the epoch of belief, it was the epoch of incredulity.";
 
 #[test]
 fn the_first_line_holds_the_result_and_the_exit_code_the_verdict() {

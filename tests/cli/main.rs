@@ -8,6 +8,7 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod apikey;
 mod batch;
 mod calibrate;
 #[cfg(feature = "engine")]
@@ -15,6 +16,7 @@ mod curve;
 mod detect;
 #[cfg(feature = "engine")]
 mod entropy;
+mod extract;
 #[cfg(feature = "engine")]
 mod generate;
 mod inspect;
@@ -29,4 +31,5 @@ mod sidecar;
 mod streams;
 mod support;
 mod tail;
+mod verify;
 mod windows;

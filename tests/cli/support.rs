@@ -14,6 +14,39 @@ pub(crate) fn tiny_tokenizer() -> String {
     format!("{}/data/models/tokenizer-300.json", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A text of `length` letters, each green after the one before it under `key` (64 hexadecimal
+/// digits) and the default profile.
+pub(crate) fn marked(length: usize, key: &str) -> String {
+    use greenmark::prf::Key;
+    use greenmark::profile::{ContextWidth, Delta, Gamma};
+    use greenmark::scheme::GreenList;
+    use greenmark::text::Tokenizer;
+    let scheme = GreenList::new(
+        &Key::from_hex(key).unwrap(),
+        Gamma::DEFAULT,
+        Delta::DEFAULT,
+        ContextWidth::new(1).unwrap(),
+    );
+    let tokenizer = Tokenizer::open(tiny_tokenizer()).unwrap();
+    let mut text = String::from("Q");
+    let mut state = 1u32;
+    let mut last = tokenizer.encode_ids("Q").unwrap()[0];
+    while text.len() < length {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // Capital letters and digits are never merged by this vocabulary.
+        let letter = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(state >> 16) as usize % 26];
+        let id = tokenizer.encode_ids(&char::from(letter).to_string()).unwrap()[0];
+        if scheme.is_green(&[last], id) {
+            text.push(char::from(letter));
+            last = id;
+        }
+    }
+    text
+}
+
+pub(crate) const HUMAN: &str = "It was the best of times, it was the worst of times, it was the age of wisdom, \
+    it was the age of foolishness, it was the epoch of belief, it was the epoch of incredulity.";
+
 /// A tiny checkpoint.
 #[cfg(feature = "engine")]
 pub(crate) fn tiny_model(name: &str) -> String {

@@ -15,6 +15,7 @@ mod attack;
 mod calibrate;
 mod calibration;
 mod entropy;
+mod join;
 mod page;
 mod profile;
 mod report;

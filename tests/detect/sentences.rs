@@ -1,5 +1,6 @@
 //! Where sentences are, and the tests of each.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use greenmark::detect::{
@@ -197,11 +198,12 @@ fn a_token_belongs_to_the_sentence_where_it_starts() {
         evidence,
     };
     let range = |bytes: std::ops::Range<usize>| SentenceRange { chars: bytes.clone(), bytes };
-    let rows = test_sentences(Null::Bernoulli(0.5), &look, &[range(0..3), range(4..7)]);
+    let rows =
+        test_sentences(Null::Bernoulli(0.5), &look, &[range(0..3), range(4..7)], NonZeroU64::MIN);
     let counts: Vec<_> = rows.iter().map(|row| (row.tokens, row.scored, row.green)).collect();
     assert_eq!(counts, [([0, 2], 2, Some(2)), ([2, 4], 1, Some(0))]);
     // All of two green: one in four, times two sentences.
     assert!((rows[0].corrected_log10_p - 0.5f64.log10()).abs() < 1e-12);
     assert_eq!(rows[1].p_value.value(), Some(1.0));
-    assert!(test_sentences(Null::Bernoulli(0.5), &look, &[]).is_empty());
+    assert!(test_sentences(Null::Bernoulli(0.5), &look, &[], NonZeroU64::MIN).is_empty());
 }

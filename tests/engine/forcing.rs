@@ -77,7 +77,9 @@ fn a_text_read_back_has_the_uncertainties_of_its_generation() {
             .remove(0);
         // Measuring changes no token.
         let plain = Session::new(&model, &tokenizer)
-            .run(vec![Request { observe: Observe::default(), ..request }], |_, _| Ok::<(), Error>(()))
+            .run(vec![Request { observe: Observe::default(), ..request }], |_, _| {
+                Ok::<(), Error>(())
+            })
             .unwrap()
             .remove(0);
         assert_eq!(plain.ids, text.ids);

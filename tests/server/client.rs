@@ -1,5 +1,6 @@
 //! A plain HTTP/1.1 client that can also misbehave.
 
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A reply, whole.
 #[derive(Clone, Debug)]
@@ -57,12 +58,12 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 
 /// The bytes of a request that closes its connection.
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(head, "{name}: {value}\r\n").unwrap();
     }
     if !body.is_empty() || method == "POST" {
-        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        write!(head, "Content-Length: {}\r\n", body.len()).unwrap();
     }
     head.push_str("\r\n");
     [head.into_bytes(), body.to_vec()].concat()
@@ -87,10 +88,38 @@ pub(crate) fn send_raw(address: SocketAddr, bytes: &[u8]) -> Reply {
     read_reply(stream)
 }
 
+/// The head of a request whose body comes in chunks.
+pub(crate) fn chunked_head(path: &str, media_type: &str) -> Vec<u8> {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {media_type}\r\n\
+         Transfer-Encoding: chunked\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// One chunk; an empty one ends the body.
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// Sends a body in chunks of this size, without its length in the head.
+pub(crate) fn send_chunked(
+    address: SocketAddr,
+    path: &str,
+    media_type: &str,
+    body: &[u8],
+    size: usize,
+) -> Reply {
+    let mut bytes = chunked_head(path, media_type);
+    body.chunks(size).for_each(|part| bytes.extend(chunk(part)));
+    bytes.extend(chunk(b""));
+    send_raw(address, &bytes)
+}
+
 /// Reads a reply to the end of its connection.
 pub(crate) fn read_reply(mut stream: TcpStream) -> Reply {
     let mut bytes = Vec::new();
-    let mut piece = [0; 65536];
+    let mut piece = [0; 8192];
     loop {
         match stream.read(&mut piece) {
             Ok(0) => break,

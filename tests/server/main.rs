@@ -8,8 +8,28 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+mod access;
+mod audit;
+mod batch;
+mod bodies;
 mod client;
+mod config;
+mod cors;
+mod detect;
+mod file;
+#[cfg(feature = "engine")]
+mod generation;
+#[cfg(feature = "engine")]
+mod generation_queue;
+mod limits;
+mod metrics;
+mod moderations;
+mod openapi;
+mod page;
+mod roles;
 mod service;
+mod shutdown;
+mod signed;
 mod spine;
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "the command line's tests use the rest")]

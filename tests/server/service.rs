@@ -16,6 +16,7 @@ pub(crate) struct Service {
     pub(crate) user: User,
     pub(crate) address: SocketAddr,
     child: Child,
+    flags: Vec<String>,
     log: Arc<Mutex<String>>,
 }
 
@@ -31,39 +32,31 @@ impl Service {
     /// A service with these flags, once it is ready.
     pub(crate) fn start(user: User, flags: &[&str]) -> Self {
         let service = Self::start_loading(user, flags);
-        let started = Instant::now();
-        while service.get("/ready").status != 200 {
-            let log = service.log();
-            assert!(started.elapsed() < Duration::from_secs(120), "never ready: {log}");
-            thread::sleep(Duration::from_millis(10));
-        }
+        service.until_ready();
         service
     }
 
     /// A service with these flags, which listens but may not be ready yet.
     pub(crate) fn start_loading(user: User, flags: &[&str]) -> Self {
-        let mut command = user.command(&["serve", "--port", "0", "--offline"]);
-        let mut child = command.args(flags).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        let address = loop {
-            let mut line = String::new();
-            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended: {said}");
-            said.push_str(&line);
-            if let Some(address) = line.trim().strip_prefix("wm: listening on http://") {
-                break address.parse().unwrap();
-            }
-        };
-        let log = Arc::new(Mutex::new(said));
-        let kept = Arc::clone(&log);
-        thread::spawn(move || {
-            let mut line = String::new();
-            while stderr.read_line(&mut line).is_ok_and(|read| read > 0) {
-                kept.lock().unwrap().push_str(&line);
-                line.clear();
-            }
-        });
-        Self { user, address, child, log }
+        let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let log = Arc::default();
+        let (child, address) = launch(&user, &flags, &log);
+        Self { user, address, child, flags, log }
+    }
+
+    /// Starts it again, on another port, once it has ended.
+    pub(crate) fn start_again(&mut self) {
+        (self.child, self.address) = launch(&self.user, &self.flags, &self.log);
+        self.until_ready();
+    }
+
+    fn until_ready(&self) {
+        let started = Instant::now();
+        while self.get("/ready").status != 200 {
+            let log = self.log();
+            assert!(started.elapsed() < Duration::from_mins(2), "never ready: {log}");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// What it has said on standard error.
@@ -101,6 +94,32 @@ impl Service {
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
+}
+
+/// Starts the program and waits until it says where it listens.
+fn launch(user: &User, flags: &[String], log: &Arc<Mutex<String>>) -> (Child, SocketAddr) {
+    let mut command = user.command(&["serve", "--port", "0", "--offline"]);
+    let mut child = command.args(flags).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    let address = loop {
+        let mut line = String::new();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended: {said}");
+        said.push_str(&line);
+        if let Some(address) = line.trim().strip_prefix("wm: listening on http://") {
+            break address.parse().unwrap();
+        }
+    };
+    log.lock().unwrap().push_str(&said);
+    let kept = Arc::clone(log);
+    thread::spawn(move || {
+        let mut line = String::new();
+        while stderr.read_line(&mut line).is_ok_and(|read| read > 0) {
+            kept.lock().unwrap().push_str(&line);
+            line.clear();
+        }
+    });
+    (child, address)
 }
 
 impl Drop for Service {

@@ -1,8 +1,10 @@
 //! What the user typed, as typed. Nothing here is checked beyond its form.
 
+mod apikey;
 mod calibrate;
 mod detect;
 mod eval;
+mod extract;
 mod generate;
 mod inspect;
 mod mark;
@@ -10,16 +12,19 @@ mod power;
 mod sampling;
 mod serve;
 mod tail;
+mod verify;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use apikey::{ApiKeyAddArgs, ApiKeyArgs, ApiKeyCommand, RoleName};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use detect::{ColorChoice, DetectArgs};
 pub(crate) use eval::{EvalArgs, EvalCommand};
 #[cfg(feature = "engine")]
 pub(crate) use eval::{EvalCurveArgs, EvalEntropyArgs, EvalQuickArgs};
+pub(crate) use extract::ExtractArgs;
 pub(crate) use generate::{DemoArgs, GenerateArgs};
 #[cfg(feature = "engine")]
 pub(crate) use generate::{ModelSource, WeightsSource};
@@ -31,6 +36,7 @@ pub(crate) use power::PowerArgs;
 pub(crate) use sampling::SamplingArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use tail::{BinomialArgs, GammaArgs, NormalArgs, TailArgs, TailCommand, WeightedArgs};
+pub(crate) use verify::VerifyArgs;
 
 /// Embeds a watermark in text while a language model samples it, and detects it later without the
 /// model.
@@ -56,6 +62,11 @@ pub(crate) enum Command {
     ///
     /// Flags go before environment variables, those before the configuration file.
     Serve(Box<ServeArgs>),
+    /// Add, list or revoke the API keys of a service
+    #[command(name = "apikey")]
+    ApiKey(ApiKeyArgs),
+    /// Print the text of a file: text, Markdown, HTML, DOCX or PDF
+    Extract(ExtractArgs),
     /// Measure how often your own unmarked texts fire
     ///
     /// Prints how true the p of the test is on them (a fresh key for every passage) and how often
@@ -63,6 +74,10 @@ pub(crate) enum Command {
     Calibrate(Box<CalibrateArgs>),
     /// Say how many tokens a mark needs to be found, or how well so many can be told
     Power(Box<PowerArgs>),
+    /// Check a signed report
+    ///
+    /// Exit code: 0 everything that was asked holds, 2 something does not.
+    Verify(VerifyArgs),
     /// Make a key file (never overwrites)
     Keygen(KeygenArgs),
     /// Show or check a profile
@@ -82,6 +97,12 @@ pub(crate) struct KeygenArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Make a key that signs reports, and print its public half
+    #[arg(long, requires = "path")]
+    pub(crate) signing: bool,
+    /// Make nothing: print the public half of the signing key that is there
+    #[arg(long, requires = "path", conflicts_with = "signing")]
+    pub(crate) public: bool,
 }
 
 #[derive(Debug, Args)]

@@ -41,6 +41,27 @@ pub(crate) struct ServeArgs {
     /// Longest body of a request, for example 10MB [default: 10MB]
     #[arg(long, value_name = "SIZE", env = "WM_MAX_BODY")]
     pub(crate) max_body: Option<String>,
+    /// The API keys that callers need, a file that `wm apikey` writes; the default one of this
+    /// user when it exists
+    #[arg(long, value_name = "FILE", env = "WM_KEYS_FILE")]
+    pub(crate) keys_file: Option<PathBuf>,
+    /// A key file whose key signs every report (wm keygen makes one)
+    #[arg(long, value_name = "FILE", env = "WM_SIGNING_KEY")]
+    pub(crate) signing_key: Option<PathBuf>,
+    /// The file for audit lines; standard error when left out
+    #[arg(long, value_name = "FILE", env = "WM_AUDIT_LOG")]
+    pub(crate) audit_log: Option<PathBuf>,
+    /// A line on standard error for every request
+    #[arg(long, env = "WM_ACCESS_LOG", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) access_log: bool,
+    /// An origin whose pages may use the service from a browser; may be given more than once
+    #[arg(
+        long = "cors-origin",
+        value_name = "ORIGIN",
+        env = "WM_CORS_ORIGINS",
+        value_delimiter = ','
+    )]
+    pub(crate) cors_origins: Vec<String>,
     /// Detection only: no model is loaded
     #[arg(long)]
     pub(crate) no_engine: bool,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use greenmark::prf::Key;
 use greenmark::profile::KeyIdentity;
+use greenmark::server::KeyFile;
 use greenmark::{Error, Result};
 
 use crate::args::KeyArgs;
@@ -43,14 +44,30 @@ pub(crate) enum KeySource {
 
 /// The default key of this user: `$XDG_CONFIG_HOME/wm/key`, else `~/.config/wm/key`.
 pub(crate) fn default_key_path() -> Result<PathBuf> {
+    configured("key", "the default key", "name a key with --key-file")
+}
+
+/// The file of API keys that was named, or this user's own beside the default key; the second
+/// value is whether it is the default one.
+pub(crate) fn api_keys_file(named: Option<&Path>) -> Result<(KeyFile, bool)> {
+    if let Some(path) = named {
+        return Ok((KeyFile::new(path), false));
+    }
+    let what = "the default file of API keys";
+    let path = configured("apikeys.json", what, "name a file with --keys-file")?;
+    Ok((KeyFile::new(path), true))
+}
+
+/// A file in the configuration folder of this user.
+fn configured(file: &str, what: &str, remedy: &str) -> Result<PathBuf> {
     let folder = std::env::var_os("XDG_CONFIG_HOME")
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
         .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
-    folder.map(|folder| folder.join("wm").join("key")).ok_or_else(|| Error::Unavailable {
-        what: "the default key".to_owned(),
+    folder.map(|folder| folder.join("wm").join(file)).ok_or_else(|| Error::Unavailable {
+        what: what.to_owned(),
         reason: "neither XDG_CONFIG_HOME nor a home folder is set".to_owned(),
-        remedy: "name a key with --key-file".to_owned(),
+        remedy: remedy.to_owned(),
     })
 }
 

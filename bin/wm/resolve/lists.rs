@@ -66,6 +66,24 @@ pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(failed)
 }
 
+/// As [`read_input`], refusing more than `limit` bytes before they fill the memory.
+pub(crate) fn read_input_up_to(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let failed = |source| Error::io("read", path, source);
+    let mut bytes = Vec::new();
+    let most = limit.saturating_add(1);
+    if path.as_os_str() == "-" {
+        std::io::stdin().take(most).read_to_end(&mut bytes).map_err(failed)?;
+    } else {
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    if bytes.len() as u64 > limit {
+        let problem = format!("more than {limit} bytes");
+        return Err(Error::file(path, None, problem, "raise the limit, or split the file"));
+    }
+    Ok(bytes)
+}
+
 /// A UTF-8 file, or standard input for `-`, as text: every byte of it.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read_input(path)?).map_err(|error| {

@@ -15,7 +15,7 @@ pub(in crate::detect) struct Searched<'a> {
     /// The token index of each scored token.
     places: Vec<usize>,
     shortest: usize,
-    /// Further tests of the report that every window pays for: looks times families.
+    /// Further tests that every window pays for: profiles times looks times families.
     sharing: u64,
     best: Option<Window>,
 }
@@ -25,7 +25,7 @@ pub(in crate::detect) struct Searched<'a> {
 pub(in crate::detect) struct Found {
     window: Window,
     pub(in crate::detect) test: Test,
-    /// The p after paying for all windows of all looks and the other families.
+    /// The p after paying for all windows of all looks, the other families and profiles.
     pub(in crate::detect) corrected: LogProbability,
     pub(in crate::detect) hypotheses: u64,
     /// Tokens that would be scored if repeats counted.

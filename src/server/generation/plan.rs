@@ -65,8 +65,9 @@ impl Outline {
             ));
         }
         if let Some(best_of) = body.best_of.filter(|&best_of| best_of != n) {
-            let message =
-                format!("best_of: {best_of} is not supported; leave it out or give it as n, which is {n}");
+            let message = format!(
+                "best_of: {best_of} is not supported; leave it out or give it as n, which is {n}"
+            );
             return Err(ApiError::invalid("best_of", message));
         }
         let logprobs = logprobs(&body, endpoint, settings.max_logprobs)?;
@@ -115,8 +116,9 @@ impl Outline {
         for Prompt { ids, echo } in prompts {
             let max_tokens = engine.max_tokens(ids.len(), wanted)?;
             if let Some(least) = body.min_tokens.filter(|&least| least > max_tokens) {
-                let message =
-                    format!("min_tokens: {least} is not allowed; allowed: at most max_tokens, which is {max_tokens}");
+                let message = format!(
+                    "min_tokens: {least} is not allowed; allowed: at most max_tokens, which is {max_tokens}"
+                );
                 return Err(ApiError::invalid("min_tokens", message));
             }
             prompt_tokens += ids.len();
@@ -215,7 +217,9 @@ fn max_tokens(body: &Body) -> Result<Option<usize>, ApiError> {
     match (body.max_tokens, body.max_completion_tokens) {
         (Some(old), Some(new)) if old != new => Err(ApiError::invalid(
             "max_completion_tokens",
-            format!("max_completion_tokens: {new} and max_tokens: {old} disagree; give one of them"),
+            format!(
+                "max_completion_tokens: {new} and max_tokens: {old} disagree; give one of them"
+            ),
         )),
         (old, new) => Ok(new.or(old)),
     }

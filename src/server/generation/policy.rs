@@ -49,9 +49,13 @@ pub(super) fn check_enforceable(name: &str, mark: &Mark) -> Result<()> {
     {
         return refuse("delta 0 marks nothing");
     }
-    if mark.profile().context().prompt == PromptContext::None && mark.profile().context().width.get() > 0 {
-        return refuse("without the prompt's tail the first tokens of every reply are unmarked, \
-                       and a client may ask for a text in small pieces");
+    if mark.profile().context().prompt == PromptContext::None
+        && mark.profile().context().width.get() > 0
+    {
+        return refuse(
+            "without the prompt's tail the first tokens of every reply are unmarked, \
+                       and a client may ask for a text in small pieces",
+        );
     }
     Ok(())
 }
@@ -66,9 +70,7 @@ pub(super) fn check_bounds(
     alternatives: usize,
 ) -> Result<(), ApiError> {
     let least = |name, value: Option<f64>, least: f64, most: f64| match value {
-        Some(value) if !(least..=most).contains(&value) => {
-            refuse(name, value, &range(least, most))
-        }
+        Some(value) if !(least..=most).contains(&value) => refuse(name, value, &range(least, most)),
         _ => Ok(()),
     };
     let bound = bounds.min_temperature;

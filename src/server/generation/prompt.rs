@@ -21,7 +21,8 @@ pub(super) struct Prompt {
 /// # Errors
 /// 400 when there is none.
 pub(super) fn count(body: &Body, endpoint: Endpoint) -> Result<usize, ApiError> {
-    let missing = |field: &str| ApiError::invalid(field, format!("{field}: at least one is needed"));
+    let missing =
+        |field: &str| ApiError::invalid(field, format!("{field}: at least one is needed"));
     match endpoint {
         Endpoint::Completions => match body.prompt.as_ref().map_or(0, Prompts::len) {
             0 => Err(missing("prompt")),
@@ -96,8 +97,9 @@ fn read(place: usize, message: &Message) -> Result<ChatMessage, ApiError> {
         other => {
             let name = field("role");
             let found = other.unwrap_or("nothing");
-            let message =
-                format!("{name}: {found:?} is not allowed; allowed: system, developer, user, assistant");
+            let message = format!(
+                "{name}: {found:?} is not allowed; allowed: system, developer, user, assistant"
+            );
             return Err(ApiError::invalid(name, message));
         }
     };
@@ -110,8 +112,9 @@ fn read(place: usize, message: &Message) -> Result<ChatMessage, ApiError> {
                     ("text", Some(text)) => texts.push(text.as_str()),
                     (kind, _) => {
                         let name = field(&format!("content[{index}]"));
-                        let message =
-                            format!("{name}: a part of type {kind:?} is not supported; only text is");
+                        let message = format!(
+                            "{name}: a part of type {kind:?} is not supported; only text is"
+                        );
                         return Err(ApiError::invalid(name, message));
                     }
                 }

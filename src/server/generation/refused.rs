@@ -34,10 +34,9 @@ pub(super) fn refuse_fields(body: &Body, endpoint: Endpoint) -> Result<(), ApiEr
         refuse_unless_neutral(name, value.as_ref(), &neutral)?;
     }
     let foreign: &[(&str, bool)] = match endpoint {
-        Endpoint::Completions => &[
-            ("messages", body.messages.is_some()),
-            ("top_logprobs", body.top_logprobs.is_some()),
-        ],
+        Endpoint::Completions => {
+            &[("messages", body.messages.is_some()), ("top_logprobs", body.top_logprobs.is_some())]
+        }
         Endpoint::Chat => &[
             ("prompt", body.prompt.is_some()),
             ("echo", body.echo == Some(true)),
@@ -47,7 +46,11 @@ pub(super) fn refuse_fields(body: &Body, endpoint: Endpoint) -> Result<(), ApiEr
     match foreign.iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(ApiError::bad_request(
             "unknown_field",
-            format!("{name} is no field of {}; it belongs to {}", endpoint.path(), endpoint.other().path()),
+            format!(
+                "{name} is no field of {}; it belongs to {}",
+                endpoint.path(),
+                endpoint.other().path()
+            ),
         )
         .param(*name)),
         None => Ok(()),

@@ -43,7 +43,9 @@ impl Envelope {
             .iter()
             .zip(echoes)
             .enumerate()
-            .map(|(index, (text, echo))| self.choice(index, &text.generation, echo.as_deref(), tokenizer))
+            .map(|(index, (text, echo))| {
+                self.choice(index, &text.generation, echo.as_deref(), tokenizer)
+            })
             .collect();
         json!({
             "id": self.id,

@@ -15,9 +15,6 @@ pub(super) fn route() -> Route {
     Route { path, need: Need::Role(Role::Operator), methods: post(complete) }
 }
 
-async fn complete(
-    Extract(state): Extract<State>,
-    request: Request,
-) -> Result<Response, ApiError> {
+async fn complete(Extract(state): Extract<State>, request: Request) -> Result<Response, ApiError> {
     answer(Endpoint::Completions, request, &state).await
 }

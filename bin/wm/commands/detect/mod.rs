@@ -143,5 +143,6 @@ fn options(args: &DetectArgs) -> Result<DetectOptions, Error> {
         } else {
             Sentences::Omit
         },
+        profiles: default.profiles,
     })
 }

@@ -1,5 +1,6 @@
 //! `wm serve`: flags over environment over file to a running service.
 
+mod access;
 mod profiles;
 mod settings;
 
@@ -24,7 +25,8 @@ const ANSWERING: usize = 2;
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     // What is wrong with files and flags is said before anything listens.
     let settings = Settings::resolve(args)?;
-    let state = State::new(settings.limits.clone(), settings.access, settings.audit)?;
+    let limits = settings.setup.limits.clone();
+    let state = State::new(settings.setup)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(ANSWERING)
         .enable_all()
@@ -57,7 +59,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
                 Ok(found) = &mut failure => error = Some(found),
             }
         };
-        serve(listener, router(state.clone()), &settings.limits, end).await;
+        serve(listener, router(state.clone()), &limits, end).await;
         // Every client has its reply or was told; what is left in the engine has no reader.
         if let Ok(Ready { generator: Some(generator), .. }) = state.ready() {
             generator.abort();
@@ -80,8 +82,19 @@ fn load(profiles: Vec<profiles::Source>, model: Option<engine::ServedModel>) -> 
     Ok(Ready { profiles, generator })
 }
 
-/// Ends at Ctrl-C, and at the signal by which service managers end a program.
+/// Comes when the service is to end: at Ctrl-C, and at the signal by which service managers end a
+/// program. A second one ends it at once, whatever still runs.
 async fn told_to_end() {
+    signalled().await;
+    note!("ending: no new connections; what runs is finished");
+    tokio::spawn(async {
+        signalled().await;
+        note!("ended at once; what ran is lost");
+        std::process::exit(1);
+    });
+}
+
+async fn signalled() {
     let interrupt = async {
         // Without a handler the signal ends the program at once, which is what it is for.
         if tokio::signal::ctrl_c().await.is_err() {
@@ -102,5 +115,4 @@ async fn told_to_end() {
         () = interrupt => {}
         () = terminate => {}
     }
-    note!("ending: no new connections; what runs is finished");
 }

@@ -1,12 +1,16 @@
 //! The settings of a run: flags over environment over file over built-in values.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use greenmark::Error;
-use greenmark::server::{Access, Audit, Config, Limits, ProfileConfig, Size, Standing};
+use greenmark::extract::Isolation;
+use greenmark::prf::Key;
+use greenmark::server::{Config, Limits, ProfileConfig, Setup, Size, Standing};
+use greenmark::signature::SigningKey;
 
+use super::access;
 use super::profiles::{self, Source};
 use crate::args::ServeArgs;
 use crate::commands::engine::{self, ServedModel};
@@ -22,9 +26,7 @@ const DEFAULT_NAME: &str = "default";
 pub(super) struct Settings {
     pub(super) host: IpAddr,
     pub(super) port: u16,
-    pub(super) limits: Limits,
-    pub(super) access: Access,
-    pub(super) audit: Audit,
+    pub(super) setup: Setup,
     pub(super) profiles: Vec<Source>,
     /// None in a detection service.
     pub(super) model: Option<ServedModel>,
@@ -39,6 +41,8 @@ impl Settings {
             wanted.max_body = Some(size.parse::<Size>()?);
         }
         let host = address(host)?;
+        let access = access::resolve(args, &config.access)?;
+        access.check_address(host)?;
         let generates = engine::IS_PRESENT && !args.no_engine;
         // A fresh key can detect nothing; a service that marks texts can start with one.
         let key = if generates { KeySource::CreateDefault } else { KeySource::Existing };
@@ -59,12 +63,21 @@ impl Settings {
             model,
             host,
             port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
-            limits: wanted.over(&Limits::default())?,
-            access: Access::local(),
-            audit: Audit::default(),
+            setup: Setup {
+                limits: wanted.over(&Limits::default())?,
+                access,
+                audit: access::audit(args, &config.access)?,
+                signer: signer(args.signing_key.as_deref().or(config.signing_key.as_deref()))?,
+                reader: Isolation::new(std::env::current_exe().context("cannot find wm itself")?),
+            },
             profiles: profiles::sources(&wanted_profiles, key, args.offline)?,
         })
     }
+}
+
+/// The key that signs reports.
+fn signer(file: Option<&Path>) -> Result<Option<SigningKey>, Error> {
+    file.map(|file| Key::read(file).map(|key| SigningKey::from_key(&key))).transpose()
 }
 
 fn address(host: &str) -> Result<IpAddr, Error> {

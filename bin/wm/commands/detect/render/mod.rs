@@ -82,7 +82,7 @@ impl Renderer {
                 head = fields(label);
                 tail = format!(",\"report\":{}}}\n", serde_json::to_string(&report)?);
             } else {
-                head = serde_json::to_string_pretty(&report)? + "\n";
+                head = String::from_utf8(report.document()?)?;
             }
         } else {
             head = text::text(label.map(|_| input), &report);

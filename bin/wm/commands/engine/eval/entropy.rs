@@ -213,8 +213,12 @@ impl Bench<'_> {
         let group = if marked { "marked" } else { "unmarked" };
         let texts = writer.write(tasks, |done| note!("{} {group}: {done} texts", self.kind))?;
         let bias = self.mark(0)?.bias();
-        let forcing =
-            Forcing { model: self.loaded.engine.model(), chain: &writer.chain, bias, seed: self.args.seed };
+        let forcing = Forcing {
+            model: self.loaded.engine.model(),
+            chain: &writer.chain,
+            bias,
+            seed: self.args.seed,
+        };
         let read = |(index, text): (usize, Generation)| -> Result<Text> {
             let uncertainties = forcing.uncertainties(&self.prompt(index)?, &text.ids, |_| ())?;
             Ok(Text { ids: text.ids, uncertainties })

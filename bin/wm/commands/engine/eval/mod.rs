@@ -19,7 +19,6 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::loaded::Loaded;
-use super::prepare;
 use crate::args::EvalCommand;
 use crate::exit::Exit;
 
@@ -104,7 +103,8 @@ impl<'a> Writer<'a> {
             let rest = tasks.split_off(tasks.len().min(BATCH));
             let batch = std::mem::replace(&mut tasks, rest);
             let requests = batch.into_iter().map(|task| self.request(task)).collect();
-            let mut session = Session::new(self.loaded.engine.model(), self.loaded.engine.tokenizer());
+            let mut session =
+                Session::new(self.loaded.engine.model(), self.loaded.engine.tokenizer());
             texts.extend(session.run(requests, |_, _| Ok::<(), Error>(()))?);
             progress(texts.len());
         }

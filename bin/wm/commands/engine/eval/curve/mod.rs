@@ -113,7 +113,9 @@ fn prompts(loaded: &Loaded, count: usize) -> Result<Vec<Vec<TokenId>>> {
     });
     let known = raw_prompts().map(str::to_owned).chain(openings).collect::<Vec<_>>();
     let wanted = known.iter().cycle().take(count);
-    Ok(wanted.map(|prompt| loaded.engine.tokenizer().prompt_ids(prompt)).collect::<Result<_, _>>()?)
+    Ok(wanted
+        .map(|prompt| loaded.engine.tokenizer().prompt_ids(prompt))
+        .collect::<Result<_, _>>()?)
 }
 
 /// Writes the texts of one setting after the other and says how far it is.
@@ -146,7 +148,9 @@ impl<'a> Press<'a> {
         let mut tasks = Vec::with_capacity(count);
         for (index, prompt) in (0..).zip(&self.prompts[..count]) {
             let marker = match setting {
-                Some(setting) => Some(setting.mark(&self.loaded.engine, self.seed, index)?.marker()),
+                Some(setting) => {
+                    Some(setting.mark(&self.loaded.engine, self.seed, index)?.marker())
+                }
                 None => None,
             };
             tasks.push(Task { prompt: prompt.clone(), marker, sample: index });

@@ -1,0 +1,172 @@
+//! Judging an input under a plan, on the threads that judge, and leaving its trace.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::input::Input;
+use super::plan::Plan;
+use crate::detect::{Joined, Report, TokenDetails, join};
+use crate::document::{Circumstances, Detector, sha256_hex};
+use crate::error::{Error, Result};
+use crate::server::access::Caller;
+use crate::server::audit::Entry;
+use crate::server::error::ApiError;
+use crate::server::layers::RequestId;
+use crate::server::pool::PoolError;
+use crate::server::state::State;
+
+/// Longest input whose tokens are listed one by one, in bytes of text; the list takes a hundred
+/// times as much memory.
+const LONGEST_LISTED: usize = 1_000_000;
+
+/// Bytes of a text that hold about a token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// How long a text of many waits before it tries a full queue again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// On whose behalf texts are judged.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct Asker {
+    pub(in crate::server) state: State,
+    pub(in crate::server) caller: Caller,
+    pub(in crate::server) request: RequestId,
+    /// The name of the action in the audit.
+    pub(in crate::server) action: &'static str,
+}
+
+/// A judged input.
+#[derive(Debug)]
+pub(in crate::server) struct Judged {
+    /// One for each profile of the plan, in its order.
+    pub(in crate::server) reports: Vec<Report>,
+    /// What they conclude.
+    pub(in crate::server) joined: Joined,
+}
+
+impl Plan {
+    /// Judges an input and records it. Takes as long as the text needs: for threads of the pool.
+    ///
+    /// # Errors
+    /// 400 for options that the input cannot have, and for ids outside the vocabulary.
+    pub(in crate::server) fn judge(
+        &self,
+        input: &Input,
+        asker: &Asker,
+    ) -> Result<Judged, ApiError> {
+        self.check(input)?;
+        let started = Instant::now();
+        let reports = self
+            .profiles
+            .iter()
+            .map(|chosen| self.report(&chosen.detector, input))
+            .collect::<Result<Vec<Report>>>()?;
+        let joined = join(&reports).ok_or_else(ApiError::internal)?;
+        let duration = started.elapsed();
+        for (chosen, report) in self.profiles.iter().zip(&reports) {
+            asker.state.audit().record(&Entry {
+                action: asker.action,
+                request_id: &asker.request.0,
+                caller: &asker.caller.name,
+                user_sha256: None,
+                input_sha256: Some(&report.input_sha256),
+                profile: Some(&chosen.name),
+                key_id: Some(&report.key_id),
+                verdict: Some(report.verdict),
+                duration,
+            });
+        }
+        let tokens = reports.get(joined.deciding).map_or(0, |report| report.tokens);
+        asker.state.metrics().judged(joined.verdict, tokens, duration);
+        Ok(Judged { reports, joined })
+    }
+
+    fn report(&self, detector: &Detector, input: &Input) -> Result<Report, Error> {
+        match input {
+            Input::Text(text) => {
+                let circumstances = Circumstances {
+                    prompt: self.prompt.as_deref(),
+                    normalizers: &self.normalizers,
+                    ..Circumstances::default()
+                };
+                detector.text(text, &circumstances)
+            }
+            Input::Tokens(ids) => {
+                // As a file that holds the list in its shortest form.
+                let list = serde_json::to_vec(ids)
+                    .map_err(|source| Error::backend("writing token ids", source))?;
+                detector.ids(ids, sha256_hex(&list), self.prompt.as_deref())
+            }
+        }
+    }
+
+    /// Refuses what an input of this kind and length cannot have.
+    fn check(&self, input: &Input) -> Result<(), ApiError> {
+        let length = match input {
+            Input::Text(text) => text.len(),
+            Input::Tokens(ids) => {
+                if !self.normalizers.is_empty() {
+                    return Err(ApiError::invalid("normalize", "token ids cannot be normalised"));
+                }
+                if self.sentences {
+                    return Err(ApiError::invalid("sentences", "token ids have no sentences"));
+                }
+                ids.len().saturating_mul(BYTES_PER_TOKEN)
+            }
+        };
+        let lists = |detector: &Detector| detector.options().details == TokenDetails::Include;
+        if length > LONGEST_LISTED && self.profiles.iter().any(|chosen| lists(&chosen.detector)) {
+            let message = format!(
+                "the tokens of a text are listed up to {LONGEST_LISTED} bytes, and this one has \
+                 {length}; leave out `detail` and `format`"
+            );
+            return Err(ApiError::invalid("detail", message));
+        }
+        Ok(())
+    }
+}
+
+impl Asker {
+    /// Pays for a request with this many texts, which stand in the field `param`.
+    ///
+    /// # Errors
+    /// 429, or 400 for more texts than the caller's rate can ever pay for.
+    pub(in crate::server) fn charge(
+        &self,
+        param: &'static str,
+        texts: usize,
+    ) -> Result<(), ApiError> {
+        self.state.access().charge(&self.caller, param, texts)
+    }
+
+    /// Runs `job` on a thread of the pool.
+    ///
+    /// # Errors
+    /// 429 when as many jobs wait as may; the job's own error.
+    pub(in crate::server) async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let asker = self.clone();
+        self.state.pool().run(move || job(&asker)).await?
+    }
+
+    /// Runs `job`, and waits while the pool is full: for the parts of a request that was let in.
+    ///
+    /// # Errors
+    /// The job's own error.
+    pub(in crate::server) async fn run_patiently<T: Send + 'static>(
+        &self,
+        job: impl Fn(&Self) -> Result<T, ApiError> + Clone + Send + 'static,
+    ) -> Result<T, ApiError> {
+        loop {
+            let (asker, job) = (self.clone(), job.clone());
+            match self.state.pool().run(move || job(&asker)).await {
+                Err(PoolError::Full) => sleep(PAUSE).await,
+                Err(error) => return Err(error.into()),
+                Ok(result) => return result,
+            }
+        }
+    }
+}

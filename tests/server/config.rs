@@ -1,0 +1,93 @@
+//! The configuration: typos are refused by line and name, paths are relative to the file, and
+//! flags go before the environment, which goes before the file.
+
+use crate::access::add;
+use crate::service::Service;
+use crate::support::{KEY, User, tiny_tokenizer};
+
+#[test]
+fn h03_a_typo_in_the_configuration_is_refused_by_line_and_name() {
+    let user = User::new();
+    let start = |text: &str| {
+        let file = user.file("service.toml", text);
+        user.run(&["serve", "--offline", "--port", "0", "--config", &file])
+    };
+    for (text, line, field) in [
+        ("hots = \"127.0.0.1\"\n", "line 1", "hots"),
+        ("host = \"127.0.0.1\"\n\n[acces]\n", "line 3", "acces"),
+        ("[access]\nkeys_fil = \"a\"\n", "line 2", "keys_fil"),
+        ("[limits]\n# a comment\nmax_boddy = 1\n", "line 3", "max_boddy"),
+        ("[[profiles]]\nname = \"a\"\nkeyfile = \"k\"\n", "line 3", "keyfile"),
+        ("[access]\npublic_rate = \"often\"\n", "line 2", "public_rate"),
+        ("[access]\npublic_rate = -1\n", "line 2", "public_rate"),
+        ("[limits]\nhead_seconds = 1\nhead_seconds = 2\n", "line 3", "duplicate key"),
+    ] {
+        start(text).refused(2, &["service.toml", line, field, "docs/serve.md"]);
+    }
+    start("[limits]\nhead_seconds = 0\n").refused(2, &["head_seconds: 0", "at least 1"]);
+    start("[access]\ncors_origins = [\"*\"]\n").refused(2, &["cors_origins", "`*`"]);
+    user.run(&["serve", "--config", "none.toml"]).refused(2, &["none.toml"]);
+}
+
+#[test]
+fn paths_are_relative_to_the_configuration() {
+    let user = User::new();
+    user.key("etc/secret.key", KEY);
+    let keys_file = user.path("etc/apikeys.json").display().to_string();
+    let operator = add(&user, "desk", "operator", &keys_file);
+    let config = format!(
+        "[access]\nkeys_file = \"apikeys.json\"\naudit_log = \"../log.jsonl\"\n\
+         [[profiles]]\nname = \"first\"\nkey_file = \"secret.key\"\ntokenizer = \"{}\"\n",
+        tiny_tokenizer()
+    );
+    let config = user.file("etc/service.toml", config);
+    let service = Service::start(user, &["--no-engine", "--config", &config]);
+    assert!(service.user.path("log.jsonl").exists());
+    assert_eq!(service.get("/metrics").error(401).0, "missing_api_key");
+    let bearer = format!("Bearer {operator}");
+    let headers = [("Authorization", &*bearer)];
+    assert_eq!(crate::client::send(service.address, "GET", "/metrics", &headers, b"").status, 200);
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_the_file() {
+    let user = User::new();
+    let key = user.key("key", KEY);
+    let config =
+        "host = \"192.0.2.3\"\n[limits]\nmax_body = \"1kB\"\n[access]\nkeys_file = \"file.json\"\n";
+    let config = user.file("service.toml", config);
+    // Each place names another file that is not there: the message says which one counted.
+    let run = |environment: &[(&str, &str)], flags: &[&str]| {
+        let base = ["serve", "--offline", "--no-engine", "--key-file", &key, "--config", &config];
+        user.run_with_environment(environment, &[&base[..], flags].concat())
+    };
+    let environment = [("WM_KEYS_FILE", "environment.json")];
+    run(&[], &[]).refused(2, &["file.json"]);
+    run(&environment, &[]).refused(2, &["environment.json"]);
+    run(&environment, &["--keys-file", "flag.json"]).refused(2, &["flag.json"]);
+    add(&user, "desk", "operator", "keys.json");
+    let keys = ["--keys-file", "keys.json"];
+    let origins = [("WM_CORS_ORIGINS", "https://a.example,*")];
+    run(&origins, &keys).refused(2, &["cors_origins: *"]);
+    // Hosts that no machine here has: binding fails and names the one that counted.
+    run(&[], &keys).refused(1, &["192.0.2.3"]);
+    run(&[("WM_HOST", "192.0.2.4")], &keys).refused(1, &["192.0.2.4"]);
+    let flag = [&keys[..], &["--host", "192.0.2.5"]].concat();
+    run(&[("WM_HOST", "192.0.2.4")], &flag).refused(1, &["192.0.2.5"]);
+    // And the body limit, over a socket.
+    let tokenizer = tiny_tokenizer();
+    let user = User::new();
+    let (key, config) =
+        (user.key("key", KEY), user.file("service.toml", "[limits]\nmax_body = \"1kB\"\n"));
+    let flags = ["--no-engine", "--key-file", &key, "--tokenizer", &tokenizer, "--config", &config];
+    let service = Service::start(user, &[&flags[..], &["--max-body", "2kB"]].concat());
+    let body = |length: usize| {
+        let mut body = br#"{"text":"a"}"#.to_vec();
+        body.resize(length, b' ');
+        body
+    };
+    assert_eq!(service.post_bytes("/v1/detect", &body(2000)).status, 200);
+    let (code, message) = service.post_bytes("/v1/detect", &body(2001)).error(413);
+    assert_eq!(code, "body_too_large");
+    assert!(message.contains("2001") && message.contains("2000"), "{message}");
+}

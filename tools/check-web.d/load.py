@@ -1,0 +1,216 @@
+"""The bars of the service under load, printed one a line. Everything is bounded in count and time.
+
+usage: load.py health | generations [MINUTES] | throughput | kill
+"""
+
+import collections
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from service import REPO, WM, Service, passages, quantile, verdict_of
+
+
+def large_texts(count, size):
+    """Texts of `size` bytes without long repeats."""
+    source = passages()
+    texts = []
+    for number in range(count):
+        parts, length = [], 0
+        while length < size:
+            part = f"{length} {source[(len(parts) * 7 + number) % len(source)]}\n"
+            parts.append(part)
+            length += len(part.encode())
+        texts.append("".join(parts).encode()[:size].decode(errors="ignore"))
+    return texts
+
+
+def health():
+    """Four texts of 5 MB at once: how long does /health take meanwhile?"""
+    texts = large_texts(4, 5_000_000)
+    with Service(flags=["--no-engine"]) as service:
+        results = []
+
+        def judge(text):
+            status, _, body = service.request("POST", "/v1/detect", {"text": text}, timeout=600)
+            results.append((status, json.loads(body).get("tokens")))
+
+        threads = [threading.Thread(target=judge, args=(text,)) for text in texts]
+        started = time.monotonic()
+        for thread in threads:
+            thread.start()
+        delays = []
+        while any(thread.is_alive() for thread in threads):
+            before = time.monotonic()
+            status, _, _ = service.request("GET", "/health")
+            assert status == 200, status
+            delays.append(time.monotonic() - before)
+            time.sleep(0.05)
+        took = time.monotonic() - started
+        held = [status for status, _ in results] == [200] * 4 and quantile(delays, 0.99) < 0.2
+        return verdict_of(
+            "/health beside four texts of 5 MB, p99 < 200 ms",
+            held,
+            f"p50 {quantile(delays, 0.5) * 1e3:.1f} ms, p99 {quantile(delays, 0.99) * 1e3:.1f} ms, "
+            f"largest {max(delays) * 1e3:.1f} ms of {len(delays)}; the texts took {took:.1f} s "
+            f"({results[0][1]} tokens each)",
+        )
+
+
+def generations(minutes):
+    """200 generations at once with a queue of 16, over and over; then a normal one."""
+    config = "[generation]\nmax_batch = 8\nqueue = 16\n"
+    with Service(config) as service:
+        ask = {"model": "default", "prompt": "The harbour was quiet", "max_tokens": 64}
+
+        def one(statuses, seed):
+            status, headers, _ = service.request(
+                "POST", "/v1/completions", {**ask, "seed": seed}, timeout=120
+            )
+            statuses[status] += 1
+            if status == 429 and not headers.get("Retry-After"):
+                statuses["429 without Retry-After"] += 1
+
+        statuses = collections.Counter()
+        memory = []
+        deadline = time.monotonic() + minutes * 60
+        rounds = 0
+        while rounds == 0 or time.monotonic() < deadline:
+            threads = [threading.Thread(target=one, args=(statuses, seed)) for seed in range(200)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            memory.append(service.resident())
+            rounds += 1
+        # The first round fills caches and pools; growth is what comes after it.
+        growth = memory[-1] / memory[0] - 1
+        asked = {"model": "default", "prompt": "Once", "max_tokens": 8}
+        normal = service.request("POST", "/v1/completions", asked)[0]
+        time.sleep(1)
+        before = service.cpu_seconds()
+        time.sleep(2)
+        idle = service.cpu_seconds() - before
+        ended = sum(statuses.values()) == 200 * rounds and set(statuses) <= {200, 429}
+        return all(
+            [
+                verdict_of(
+                    "200 generations at once, each 200 or 429", ended, f"{dict(statuses)}, {rounds} rounds"
+                ),
+                verdict_of(
+                    f"memory over {minutes} minutes of load, growth < 5%",
+                    growth < 0.05,
+                    f"{memory[0] / 2**20:.0f} MiB after the first round, {memory[-1] / 2**20:.0f} MiB "
+                    f"at the end, most {max(memory) / 2**20:.0f} MiB: {growth:+.1%}",
+                ),
+                verdict_of(
+                    "afterwards a normal request works and the service is idle",
+                    normal == 200 and idle < 0.1,
+                    f"status {normal}, {idle:.2f} CPU seconds in 2 s",
+                ),
+            ]
+        )
+
+
+def throughput():
+    """Texts of 1 kB over HTTP at 32 connections, beside the library alone, in one run."""
+    bench = subprocess.run(
+        ["cargo", "bench", "--locked", "--bench", "detect", "--profile", "dev"],
+        cwd=REPO, capture_output=True, text=True, check=True,
+    ).stdout
+    print(bench, end="")
+    library = float(re.search(r"([\d.]+) texts/s on 2 threads", bench)[1])
+    text = next(text for text in passages() if len(text.encode()) > 1000)
+    text = text.encode()[:1000].decode(errors="ignore")
+    wrk = shutil.which("wrk") or sys.exit("wrk is missing: apt-get install wrk")
+    with Service(flags=["--no-engine"]) as service, tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "post.lua"
+        body = json.dumps(json.dumps({"text": text}))
+        script.write_text(
+            f'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = {body}\n'
+        )
+        address = f"http://127.0.0.1:{service.port}/v1/detect"
+        command = [wrk, "-t1", "-c32", "-d15s", "--latency", "-s", str(script), address]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        print(printed, end="")
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", printed)[1])
+    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", printed)
+    return verdict_of(
+        "detection of 1 kB texts over HTTP, >= 80% of the library",
+        rate >= 0.8 * library and wrong is None,
+        f"{rate:.0f} against {library:.0f} texts/s: {rate / library:.0%} "
+        "(the load generator shares the two cores)",
+    )
+
+
+def kill():
+    """kill -9 under load, and a restart."""
+    with Service(flags=["--no-engine"]) as service:
+        keys = Path(service.environment["XDG_CONFIG_HOME"]) / "wm/apikeys.json"
+        first = service.run("apikey", "add", "first", "--role", "reviewer").strip()
+        audit = Path(service.folder.name) / "audit.jsonl"
+        service.stop()
+        service.flags += ["--keys-file", str(keys), "--audit-log", str(audit)]
+        added, whole = 1, True
+        for attempt in range(10):
+            service.start()
+            headers = {"Authorization": f"Bearer {first}"}
+            running = True
+
+            def load():
+                while running:
+                    try:
+                        service.request("POST", "/v1/detect", {"text": passages()[0]}, headers)
+                    except OSError:
+                        return
+
+            threads = [threading.Thread(target=load) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            adding = subprocess.Popen(
+                [WM,
+                 "apikey", "add", f"key-{attempt}", "--role", "public"],
+                env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+            time.sleep(0.002 * attempt)
+            adding.kill()
+            service.process.kill()
+            adding.wait()
+            service.process.wait()
+            running = False
+            for thread in threads:
+                thread.join()
+            names = [key["name"] for key in json.loads(keys.read_text())["keys"]]
+            added = len(names)
+            whole &= "first" in names
+            lines = audit.read_text().splitlines()
+            for line in lines[:-1]:
+                json.loads(line)
+        service.start()
+        status = service.request("POST", "/v1/detect", {"text": "a"}, {"Authorization": f"Bearer {first}"})[0]
+        left = sorted(path.name for path in keys.parent.iterdir())
+        return verdict_of(
+            "kill -9 under load, ten times, and restart",
+            whole and status == 200,
+            f"{added} keys in a whole file, {len(lines)} whole audit lines, status {status}, "
+            f"the folder holds {left}",
+        )
+
+
+if __name__ == "__main__":
+    name, *rest = sys.argv[1:] or ["?"]
+    checks = {
+        "health": health,
+        "generations": lambda: generations(float(rest[0]) if rest else 5.0),
+        "throughput": throughput,
+        "kill": kill,
+    }
+    if name not in checks:
+        sys.exit(__doc__)
+    sys.exit(0 if checks[name]() else 1)
