@@ -20,14 +20,14 @@ pub struct Config {
     pub port: Option<u16>,
     /// The limits that differ from the built-in ones.
     pub limits: LimitsConfig,
-    /// A key file whose key signs every report.
-    pub signing_key: Option<PathBuf>,
-    /// Who may ask, how often, and where it is written down.
-    pub access: AccessConfig,
     /// The model that texts are generated with; none: the default one.
     pub model: ModelConfig,
     /// The policy and the room of generation.
     pub generation: GenerationSettings,
+    /// A key file whose key signs every report.
+    pub signing_key: Option<PathBuf>,
+    /// Who may ask, how often, and where it is written down.
+    pub access: AccessConfig,
     /// The profiles, the default one first.
     pub profiles: Vec<ProfileConfig>,
 }

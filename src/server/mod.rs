@@ -31,7 +31,7 @@ pub use audit::{AccessLog, Audit, Entry};
 pub use config::{Config, LimitsConfig, ModelConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};
 #[cfg(feature = "engine")]
-pub use generation::{Delivery, Load, Places, Queue, QueueRoom, Refusal};
+pub use generation::{Delivery, GenerationQueue, Load, Places, QueueRoom, Refusal};
 pub use generation::{
     Endpoint, EnforceBounds, GenerationProfile, GenerationSettings, Generator, Policy,
     UNBOUNDED_FIELDS,

@@ -22,6 +22,7 @@ fn entry(request_id: &str) -> Entry<'_> {
         action: "detect",
         request_id,
         caller: "desk",
+        user_sha256: None,
         input_sha256: None,
         profile: None,
         key_id: None,

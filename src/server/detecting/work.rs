@@ -69,6 +69,7 @@ impl Plan {
                 action: asker.action,
                 request_id: &asker.request.0,
                 caller: &asker.caller.name,
+                user_sha256: None,
                 input_sha256: Some(&report.input_sha256),
                 profile: Some(&chosen.name),
                 key_id: Some(&report.key_id),

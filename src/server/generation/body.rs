@@ -15,67 +15,66 @@ use crate::token::TokenId;
 /// The body of a request. `docs/serve.md` says what each field does.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the names are those of the OpenAI interface and of the chain")]
-pub struct Body {
-    pub model: Option<String>,
-    pub prompt: Option<Prompts>,
-    pub messages: Option<Vec<Message>>,
+pub(super) struct Body {
+    pub(super) model: Option<String>,
+    pub(super) prompt: Option<Prompts>,
+    pub(super) messages: Option<Vec<Message>>,
 
-    pub watermark: Option<bool>,
-    pub profile: Option<String>,
+    pub(super) watermark: Option<bool>,
+    pub(super) profile: Option<String>,
 
-    pub n: Option<usize>,
-    pub best_of: Option<usize>,
-    pub seed: Option<Number>,
-    pub max_tokens: Option<usize>,
-    pub max_completion_tokens: Option<usize>,
-    pub stop: Option<Stop>,
-    pub echo: Option<bool>,
-    pub stream: Option<bool>,
-    pub stream_options: Option<StreamOptions>,
-    pub logprobs: Option<Logprobs>,
-    pub top_logprobs: Option<usize>,
-    pub user: Option<String>,
+    pub(super) n: Option<usize>,
+    pub(super) best_of: Option<usize>,
+    pub(super) seed: Option<Number>,
+    pub(super) max_tokens: Option<usize>,
+    pub(super) max_completion_tokens: Option<usize>,
+    pub(super) stop: Option<Stop>,
+    pub(super) echo: Option<bool>,
+    pub(super) stream: Option<bool>,
+    pub(super) stream_options: Option<StreamOptions>,
+    pub(super) logprobs: Option<Logprobs>,
+    pub(super) top_logprobs: Option<usize>,
+    pub(super) user: Option<String>,
 
-    pub temperature: Option<f64>,
-    pub top_k: Option<i64>,
-    pub top_p: Option<f64>,
-    pub min_p: Option<f64>,
-    pub typical_p: Option<f64>,
-    pub epsilon_cutoff: Option<f64>,
-    pub eta_cutoff: Option<f64>,
-    pub top_n_sigma: Option<f64>,
-    pub repetition_penalty: Option<f64>,
-    pub presence_penalty: Option<f64>,
-    pub frequency_penalty: Option<f64>,
-    pub penalty_last_n: Option<usize>,
-    pub no_repeat_ngram_size: Option<usize>,
-    pub dry: Option<DryOptions>,
-    pub xtc: Option<XtcOptions>,
-    pub mirostat: Option<MirostatOptions>,
-    pub logit_bias: Option<BTreeMap<TokenId, Bias>>,
-    pub bad_words: Option<Vec<Vec<TokenId>>>,
-    pub allowed_tokens: Option<Vec<TokenId>>,
-    pub min_tokens: Option<usize>,
-    pub min_tokens_to_keep: Option<usize>,
-    pub order: Option<Order>,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_k: Option<i64>,
+    pub(super) top_p: Option<f64>,
+    pub(super) min_p: Option<f64>,
+    pub(super) typical_p: Option<f64>,
+    pub(super) epsilon_cutoff: Option<f64>,
+    pub(super) eta_cutoff: Option<f64>,
+    pub(super) top_n_sigma: Option<f64>,
+    pub(super) repetition_penalty: Option<f64>,
+    pub(super) presence_penalty: Option<f64>,
+    pub(super) frequency_penalty: Option<f64>,
+    pub(super) penalty_last_n: Option<usize>,
+    pub(super) no_repeat_ngram_size: Option<usize>,
+    pub(super) dry: Option<DryOptions>,
+    pub(super) xtc: Option<XtcOptions>,
+    pub(super) mirostat: Option<MirostatOptions>,
+    pub(super) logit_bias: Option<BTreeMap<TokenId, Bias>>,
+    pub(super) bad_words: Option<Vec<Vec<TokenId>>>,
+    pub(super) allowed_tokens: Option<Vec<TokenId>>,
+    pub(super) min_tokens: Option<usize>,
+    pub(super) min_tokens_to_keep: Option<usize>,
+    pub(super) order: Option<Order>,
 
-    pub response_format: Option<Value>,
-    pub suffix: Option<Value>,
-    pub tools: Option<Value>,
-    pub tool_choice: Option<Value>,
-    pub parallel_tool_calls: Option<Value>,
-    pub functions: Option<Value>,
-    pub function_call: Option<Value>,
-    pub modalities: Option<Value>,
-    pub audio: Option<Value>,
-    pub prediction: Option<Value>,
-    pub reasoning_effort: Option<Value>,
-    pub verbosity: Option<Value>,
-    pub service_tier: Option<Value>,
-    pub store: Option<Value>,
-    pub metadata: Option<Value>,
-    pub web_search_options: Option<Value>,
+    pub(super) response_format: Option<Value>,
+    pub(super) suffix: Option<Value>,
+    pub(super) tools: Option<Value>,
+    pub(super) tool_choice: Option<Value>,
+    pub(super) parallel_tool_calls: Option<Value>,
+    pub(super) functions: Option<Value>,
+    pub(super) function_call: Option<Value>,
+    pub(super) modalities: Option<Value>,
+    pub(super) audio: Option<Value>,
+    pub(super) prediction: Option<Value>,
+    pub(super) reasoning_effort: Option<Value>,
+    pub(super) verbosity: Option<Value>,
+    pub(super) service_tier: Option<Value>,
+    pub(super) store: Option<Value>,
+    pub(super) metadata: Option<Value>,
+    pub(super) web_search_options: Option<Value>,
 }
 
 /// The prompts of `/v1/completions`.
@@ -84,7 +83,7 @@ pub struct Body {
     untagged,
     expecting = "a string, a list of strings, a list of token ids or a list of such lists"
 )]
-pub enum Prompts {
+pub(super) enum Prompts {
     /// One text.
     Text(String),
     /// Several texts.
@@ -97,42 +96,34 @@ pub enum Prompts {
 
 impl Prompts {
     /// The number of prompts.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Text(_) | Self::Ids(_) => 1,
             Self::Texts(texts) => texts.len(),
             Self::IdLists(lists) => lists.len(),
         }
     }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// A message of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "the names are those of the OpenAI interface")]
-pub struct Message {
-    pub role: Option<String>,
-    pub content: Option<Content>,
-    pub name: Option<Value>,
-    pub tool_calls: Option<Value>,
-    pub tool_call_id: Option<Value>,
-    pub function_call: Option<Value>,
-    pub refusal: Option<Value>,
-    pub audio: Option<Value>,
-    pub annotations: Option<Value>,
+pub(super) struct Message {
+    pub(super) role: Option<String>,
+    pub(super) content: Option<Content>,
+    pub(super) name: Option<Value>,
+    pub(super) tool_calls: Option<Value>,
+    pub(super) tool_call_id: Option<Value>,
+    pub(super) function_call: Option<Value>,
+    pub(super) refusal: Option<Value>,
+    pub(super) audio: Option<Value>,
+    pub(super) annotations: Option<Value>,
 }
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "a string or a list of content parts")]
-pub enum Content {
+pub(super) enum Content {
     /// Text.
     Text(String),
     /// Parts.
@@ -142,18 +133,18 @@ pub enum Content {
 /// A part of a message. Only parts of type `text` are read.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Part {
+pub(super) struct Part {
     /// `text`; any other is refused by name.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(super) kind: String,
     /// The text.
-    pub text: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// Where a text ends.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "a string or a list of strings")]
-pub enum Stop {
+pub(super) enum Stop {
     /// At one string.
     One(String),
     /// At any of several.
@@ -164,7 +155,7 @@ pub enum Stop {
 /// `/v1/chat/completions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "a whole number (completions) or true or false (chat)")]
-pub enum Logprobs {
+pub(super) enum Logprobs {
     /// The form of chat.
     Flag(bool),
     /// The form of completions: so many alternatives.
@@ -174,17 +165,16 @@ pub enum Logprobs {
 /// What a stream holds beside the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct StreamOptions {
+pub(super) struct StreamOptions {
     /// A last chunk with the number of tokens.
-    pub include_usage: Option<bool>,
+    pub(super) include_usage: Option<bool>,
     /// Padding against traffic analysis; only `false` is accepted.
-    pub include_obfuscation: Option<bool>,
+    pub(super) include_obfuscation: Option<bool>,
 }
 
 impl Body {
     /// The sampling parameters alone.
-    #[must_use]
-    pub fn sampling(&self) -> SamplingOptions {
+    pub(super) fn sampling(&self) -> SamplingOptions {
         // The literal names every option, so one that is forgotten does not compile.
         SamplingOptions {
             temperature: self.temperature,

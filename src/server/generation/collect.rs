@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -15,11 +16,24 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::logprobs::{Tokens, logprobs};
 use super::queue::Delivery;
 use super::reply::{Done, Envelope};
+use crate::document::sha256_hex;
 use crate::engine::{Alternative, Generation, StepRecord, TextEngine};
 use crate::error::Error;
+use crate::server::access::Caller;
+use crate::server::audit::Entry;
 use crate::server::error::ApiError;
 use crate::server::layers;
-use crate::server::pool::Pool;
+use crate::server::layers::RequestId;
+use crate::server::state::State;
+
+/// On whose behalf texts are generated.
+pub(super) struct Asker {
+    pub(super) caller: Caller,
+    pub(super) request: RequestId,
+    /// SHA-256 of the field `user`.
+    pub(super) user_sha256: Option<String>,
+    pub(super) since: Instant,
+}
 
 /// A reply on its way.
 pub(super) struct Collector {
@@ -27,7 +41,8 @@ pub(super) struct Collector {
     pub(super) envelope: Envelope,
     pub(super) echoes: Vec<Option<String>>,
     pub(super) engine: Arc<TextEngine>,
-    pub(super) pool: Pool,
+    pub(super) state: State,
+    pub(super) asker: Asker,
 }
 
 impl Collector {
@@ -79,16 +94,31 @@ impl Collector {
         Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
     }
 
-    /// Adds what a detector could find in a text.
+    /// Adds what a detector could find in a text, and leaves its trace.
     async fn judge(&self, generation: Arc<Generation>) -> Done {
         let expected = match &self.envelope.mark {
             None => None,
             Some(profile) => {
                 let (profile, text) = (Arc::clone(profile), Arc::clone(&generation));
                 // A prediction that finds no thread free is left out; the text is not lost for it.
-                self.pool.run(move || profile.mark.expected(&text)).await.ok().flatten()
+                self.state.pool().run(move || profile.mark.expected(&text)).await.ok().flatten()
             }
         };
+        let asker = &self.asker;
+        let profile = self.envelope.mark.as_deref();
+        let duration = asker.since.elapsed();
+        self.state.audit().record(&Entry {
+            action: "generate",
+            request_id: &asker.request.0,
+            caller: &asker.caller.name,
+            user_sha256: asker.user_sha256.as_deref(),
+            input_sha256: Some(&sha256_hex(generation.text.as_bytes())),
+            profile: profile.map(|profile| profile.name.as_str()),
+            key_id: profile.map(|profile| profile.mark.profile().key().id.as_str()),
+            verdict: None,
+            duration,
+        });
+        self.state.metrics().generated(generation.drawn as u64, duration);
         Done { generation, expected }
     }
 }

@@ -2,7 +2,7 @@
 //! answered.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderName, HeaderValue};
@@ -11,20 +11,22 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::body::Body;
-use super::collect::Collector;
+use super::collect::{Asker, Collector};
 use super::endpoint::Endpoint;
 use super::model_not_found;
 use super::plan::{Outline, Plan};
 use super::policy::check_enforceable;
-use super::queue::{Load, Queue, QueueRoom, Refusal};
+use super::queue::{GenerationQueue, Load, QueueRoom, Refusal};
 use super::reply::Envelope;
 use super::settings::{GenerationSettings, Policy};
 use crate::detect::entropy::{EntropyInput, EntropySource, GreenListBias};
-use crate::document::{Detector, identify};
+use crate::document::{Detector, identify, sha256_hex};
 use crate::engine::{Mark, Reading, TextEngine, random_seed};
 use crate::error::{Error, Result};
+use crate::server::access::Caller;
 use crate::server::error::ApiError;
 use crate::server::json::Json;
+use crate::server::layers::RequestId;
 use crate::server::profiles::{Profiles, Standing};
 use crate::server::state::State;
 use crate::text::PromptTemplate;
@@ -54,7 +56,7 @@ pub struct Generator {
     template: Option<PromptTemplate>,
     settings: GenerationSettings,
     profiles: Vec<Arc<GenerationProfile>>,
-    queue: Queue,
+    queue: GenerationQueue,
     /// Held while the model reads a text that stands.
     reading: Mutex<()>,
 }
@@ -107,7 +109,7 @@ impl Generator {
             threads: settings.threads,
         };
         Ok(Self {
-            queue: Queue::start(Arc::clone(&engine), room)?,
+            queue: GenerationQueue::start(Arc::clone(&engine), room)?,
             created: now(),
             fingerprint: fingerprint(&engine),
             id,
@@ -212,6 +214,11 @@ impl Generator {
         request: Request,
         state: &State,
     ) -> Result<Response, ApiError> {
+        let since = Instant::now();
+        let caller = request.extensions().get::<Caller>().cloned();
+        let id = request.extensions().get::<RequestId>().cloned();
+        // Both are there on every route that needs a role.
+        let (Some(caller), Some(id)) = (caller, id) else { return Err(ApiError::internal()) };
         let Json { value: body, room } = Json::<Body>::from_request(request, state).await?;
         self.check_model(body.model.as_deref())?;
         let outline = Outline::new(body, endpoint, &self.settings, &self.profiles)?;
@@ -242,7 +249,13 @@ impl Generator {
             },
             echoes,
             engine: Arc::clone(&self.engine),
-            pool: state.pool().clone(),
+            state: state.clone(),
+            asker: Asker {
+                caller,
+                request: id,
+                user_sha256: outline.body.user.as_deref().map(|user| sha256_hex(user.as_bytes())),
+                since,
+            },
         };
         let mut response = if outline.streams() {
             collector.stream(outline.includes_usage()).await?

@@ -49,7 +49,7 @@ mod generator;
 
 pub use generator::{GenerationProfile, Generator};
 #[cfg(feature = "engine")]
-pub use queue::{Delivery, Load, Places, Queue, QueueRoom, Refusal};
+pub use queue::{Delivery, GenerationQueue, Load, Places, QueueRoom, Refusal};
 
 /// Answers a request of one of the two routes.
 ///

@@ -128,7 +128,7 @@ pub struct Load {
 
 /// The thread that owns the model, from outside.
 #[derive(Debug)]
-pub struct Queue {
+pub struct GenerationQueue {
     room: QueueRoom,
     places: Arc<Semaphore>,
     status: Arc<Status>,
@@ -136,7 +136,7 @@ pub struct Queue {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Queue {
+impl GenerationQueue {
     /// Starts the thread.
     ///
     /// # Errors
@@ -253,7 +253,7 @@ impl Queue {
         self.close();
     }
 
-    /// Waits until the thread has ended; call [`Queue::close`] or [`Queue::abort`] before. Blocks.
+    /// Waits until the thread has ended; call [`GenerationQueue::close`] or [`GenerationQueue::abort`] before. Blocks.
     pub fn join(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A thread that panicked has ended too; its clients were told.
@@ -267,7 +267,7 @@ impl Queue {
     }
 }
 
-impl Drop for Queue {
+impl Drop for GenerationQueue {
     fn drop(&mut self) {
         self.abort();
         self.join();

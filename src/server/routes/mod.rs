@@ -22,11 +22,15 @@ use super::router::Route;
 pub(super) fn all() -> Vec<Route> {
     vec![
         batch::route(),
+        chat::route(),
+        completions::route(),
         detect::route(),
         docs::route(),
         file::route(),
         health::route(),
         metrics::route(),
+        models::list(),
+        models::one(),
         moderations::route(),
         openapi::route(),
         page::route(),
@@ -34,9 +38,5 @@ pub(super) fn all() -> Vec<Route> {
         profiles::route(),
         ready::route(),
         service::route(),
-        completions::route(),
-        chat::route(),
-        models::list(),
-        models::one(),
     ]
 }

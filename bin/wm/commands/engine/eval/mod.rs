@@ -19,7 +19,6 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::loaded::Loaded;
-use super::prepare;
 use crate::args::EvalCommand;
 use crate::exit::Exit;
 
