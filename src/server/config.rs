@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::access::AccessConfig;
+use super::generation::GenerationSettings;
 use super::limits::Limits;
 use super::profiles::Standing;
 use crate::error::{Error, Result};
@@ -23,8 +24,22 @@ pub struct Config {
     pub signing_key: Option<PathBuf>,
     /// Who may ask, how often, and where it is written down.
     pub access: AccessConfig,
+    /// The model that texts are generated with; none: the default one.
+    pub model: ModelConfig,
+    /// The policy and the room of generation.
+    pub generation: GenerationSettings,
     /// The profiles, the default one first.
     pub profiles: Vec<ProfileConfig>,
+}
+
+/// The model of generation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// A model name, a GGUF file, a safetensors folder, org/repo or org/repo:file.
+    pub spec: Option<String>,
+    /// A tokenizer.json, when the model's own is missing or cannot be read.
+    pub tokenizer: Option<PathBuf>,
 }
 
 /// One profile.
@@ -87,6 +102,9 @@ impl Config {
             for file in profile.profile.iter_mut().chain(&mut profile.key_file) {
                 *file = folder.join(&*file);
             }
+        }
+        for file in &mut config.model.tokenizer {
+            *file = folder.join(&*file);
         }
         Ok(config)
     }

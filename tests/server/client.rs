@@ -124,6 +124,8 @@ pub(crate) fn read_reply(mut stream: TcpStream) -> Reply {
         match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            // The end of another test's child.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             // A connection that was closed with unread bytes in it ends so.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break,
             Err(error) => panic!("{error} after {:?}", String::from_utf8_lossy(&bytes)),

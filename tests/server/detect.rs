@@ -1,5 +1,7 @@
 //! `POST /v1/detect`: the library's report, byte for byte the command line's.
 
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 
 use crate::service::Service;
@@ -16,10 +18,13 @@ pub(crate) fn of_three() -> Service {
     for (name, key) in [("first", KEY), ("second", KEY_B), ("third", KEY_C)] {
         let file = user.key(&format!("{name}.key"), key);
         let standing = if name == "third" { "retired" } else { "active" };
-        config.push_str(&format!(
-            "[[profiles]]\nname = \"{name}\"\nkey_file = \"{file}\"\ntokenizer = \"{}\"\nstanding = \"{standing}\"\n",
-            tiny_tokenizer()
-        ));
+        let tokenizer = tiny_tokenizer();
+        writeln!(
+            config,
+            "[[profiles]]\nname = \"{name}\"\nkey_file = \"{file}\"\ntokenizer = \"{tokenizer}\"\n\
+             standing = \"{standing}\""
+        )
+        .unwrap();
     }
     let config = user.file("service.toml", config);
     Service::start(user, &["--no-engine", "--config", &config])

@@ -1,11 +1,14 @@
 //! One file a route, and the registry of all.
 
 mod batch;
+mod chat;
+mod completions;
 mod detect;
 mod docs;
 mod file;
 mod health;
 mod metrics;
+mod models;
 mod moderations;
 mod openapi;
 mod page;
@@ -31,5 +34,9 @@ pub(super) fn all() -> Vec<Route> {
         profiles::route(),
         ready::route(),
         service::route(),
+        completions::route(),
+        chat::route(),
+        models::list(),
+        models::one(),
     ]
 }

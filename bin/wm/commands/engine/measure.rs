@@ -42,20 +42,21 @@ impl Measurer {
         bias: Option<GreenListBias>,
         known: Known<'_>,
     ) -> Result<Vec<Option<TokenUncertainty>>> {
-        let info = self.loaded.model.info();
+        let engine = &self.loaded.engine;
+        let info = engine.model().info();
         let prompt = match prompt {
-            Some(prompt) => self.loaded.prompt_ids(strip_mark(prompt))?,
+            Some(prompt) => engine.prompt_ids(strip_mark(prompt))?,
             None => Vec::new(),
         };
         let options = known.sampling.map(|sampling| sampling.parameters.clone());
-        let never_marked = Arc::new(never_marked(info, &self.loaded.tokenizer)?);
+        let never_marked = Arc::new(never_marked(info, engine.tokenizer())?);
         let chain = Chain::new(
             options.unwrap_or_default(),
             info.vocab_size,
-            &self.loaded.end_ids(),
+            engine.end_ids(),
             never_marked,
         )?;
-        let forcing = Forcing { model: &self.loaded.model, chain: &chain, bias, seed: known.seed };
+        let forcing = Forcing { model: engine.model(), chain: &chain, bias, seed: known.seed };
         let bar = bar(ids.len());
         let found = forcing.uncertainties(&prompt, ids, |done| bar.set_position(done as u64))?;
         bar.finish_and_clear();
