@@ -1,6 +1,7 @@
 // Drives the page in headless Chromium and asserts what a reader sees.
 //
 // usage: node browser.cjs ADDRESS PICTURES open|keys [PUBLIC REVIEWER]
+// ONLY=case,case in the environment runs these cases alone.
 
 "use strict";
 const assert = require("node:assert/strict");
