@@ -128,10 +128,11 @@ const CASES = {
     await page.setInputFiles("#files", [
       file("human.txt", HUMAN[7]), file("short.txt", "Too short."), file("broken.docx", "no docx"),
       file("<b>name.txt", MARKED[4] + MARKED[5]),
+      file("page.html", `<html><title>T</title><p>${MARKED[8]}</p><p>${MARKED[9]}</p><math><mi>x</mi></math></html>`),
     ]);
     await check(page);
     const title = await page.innerText("#list-title");
-    assert.equal(title, "5 results: 2 with a watermark, 1 without one found, 1 with too little text, 1 not checked");
+    assert.equal(title, "6 results: 3 with a watermark, 1 without one found, 1 with too little text, 1 not checked");
     assert.match(await result(page), /<b>name\.txt/);
     await accessible(page, "a list of files");
     await picture(page, "files");
@@ -139,7 +140,12 @@ const CASES = {
     await page.waitForSelector("#verdict-words");
     assert.match(await heading(page), /No watermark found/);
     await page.click('button[aria-label="Remove letter.md"]');
-    assert.equal(await page.locator("#chosen li").count(), 4);
+    assert.equal(await page.locator("#chosen li").count(), 5);
+    await page.click('button[aria-label="Open page.html"]');
+    await page.waitForSelector("#verdict-words");
+    assert.match(await result(page), /How the text was taken out of the file/);
+    await accessible(page, "a web page as a file");
+    await picture(page, "file");
     fs.rmSync(folder, { recursive: true });
   },
 
