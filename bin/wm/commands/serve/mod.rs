@@ -5,7 +5,7 @@ mod profiles;
 mod settings;
 
 use std::net::SocketAddr;
-use std::thread;
+use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result};
 use greenmark::server::{Listener, Ready, State, router, serve};
@@ -17,7 +17,8 @@ use crate::exit::Exit;
 use crate::output::note;
 use settings::Settings;
 
-/// Threads that answer; those that judge are a pool of their own.
+/// Threads that answer, at least: one may judge a short text while the other goes on. Longer texts
+/// are judged by a pool of their own.
 const ANSWERING: usize = 2;
 
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
@@ -26,7 +27,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     let limits = settings.setup.limits.clone();
     let state = State::new(settings.setup)?;
     let runtime = Builder::new_multi_thread()
-        .worker_threads(ANSWERING)
+        .worker_threads(available_parallelism().map_or(1, usize::from).max(ANSWERING))
         .enable_all()
         .build()
         .context("cannot start the threads of the service")?;
