@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::input::Input;
-use super::plan::Plan;
-use crate::detect::{Joined, Report, TokenDetails, join};
+use super::plan::{Chosen, Plan};
+use crate::detect::{Joined, Report, Sentences, TokenDetails, WindowSearch, join};
 use crate::document::{Circumstances, Detector, sha256_hex};
 use crate::error::{Error, Result};
 use crate::server::access::Caller;
@@ -19,6 +19,10 @@ use crate::server::state::State;
 /// Longest input whose tokens are listed one by one, in bytes of text; the list takes a hundred
 /// times as much memory.
 const LONGEST_LISTED: usize = 1_000_000;
+
+/// Bytes of text, over all looks under all profiles, that are judged at once by the thread that
+/// read the request.
+const QUICK: usize = 2048;
 
 /// Bytes of a text that hold about a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -108,6 +112,26 @@ impl Plan {
                 Ok(detector.ids(ids, sha256_hex(&list), prompt)?)
             }
         }
+    }
+
+    /// Whether the input takes well under a millisecond. Another thread would cost about as much
+    /// as judging it, and nobody waits longer for it than for an ordinary request.
+    pub(in crate::server) fn is_quick(&self, input: &Input) -> bool {
+        let length = match input {
+            Input::Text(text) => text.len(),
+            Input::Tokens(ids) => ids.len().saturating_mul(BYTES_PER_TOKEN),
+        };
+        let length = length.saturating_add(self.prompt.as_ref().map_or(0, String::len));
+        let looks = if self.normalizers.is_empty() { 1 } else { 2 };
+        let plain = |chosen: &Chosen| {
+            let options = chosen.detector.options();
+            options.windows == WindowSearch::Off
+                && options.details == TokenDetails::Omit
+                && options.sentences == Sentences::Omit
+        };
+        length.saturating_mul(looks * self.profiles.len()) <= QUICK
+            && !self.entropy
+            && self.profiles.iter().all(plain)
     }
 
     /// Refuses what an input of this kind and length cannot have.

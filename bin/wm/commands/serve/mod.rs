@@ -6,7 +6,7 @@ mod settings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result};
 use greenmark::server::{Listener, Ready, State, router, serve};
@@ -19,7 +19,8 @@ use crate::exit::Exit;
 use crate::output::note;
 use settings::Settings;
 
-/// Threads that answer; those that judge are a pool of their own.
+/// Threads that answer, at least: one may judge a short text while the other goes on. Longer texts
+/// are judged by a pool of their own.
 const ANSWERING: usize = 2;
 
 /// Files other than connections: models, logs, keys, what the runtime needs.
@@ -32,7 +33,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     allow_connections(limits.connections);
     let state = State::new(settings.setup)?;
     let runtime = Builder::new_multi_thread()
-        .worker_threads(ANSWERING)
+        .worker_threads(available_parallelism().map_or(1, usize::from).max(ANSWERING))
         .enable_all()
         .build()
         .context("cannot start the threads of the service")?;
