@@ -1,4 +1,4 @@
-//! Marked generation: requests of the OpenAI interface, stepped together through one model.
+//! Marked generation: requests of the `OpenAI` interface, stepped together through one model.
 //!
 //! `body`, `refused` and `prompt` read a request, `policy` decides on the mark, `plan` joins them
 //! to what the engine is to do, `queue` and `worker` are the way to the one thread that owns the
