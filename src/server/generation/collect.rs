@@ -237,7 +237,7 @@ impl Pieces {
             written.bytes_before += written.text.len();
             written.text = rest;
         }
-        let choices = envelope.piece(index, text, probabilities);
+        let choices = envelope.piece(index, text, probabilities.as_ref());
         self.push(&choices);
     }
 

@@ -18,7 +18,11 @@ impl Endpoint {
             Self::Chat => "/v1/chat/completions",
         }
     }
+}
 
+#[cfg(feature = "engine")]
+impl Endpoint {
+    /// The other route.
     pub(super) fn other(self) -> Self {
         match self {
             Self::Completions => Self::Chat,

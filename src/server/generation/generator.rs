@@ -8,7 +8,6 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::body::Body;
 use super::collect::{Asker, Collector};
@@ -155,7 +154,7 @@ impl Generator {
         self.queue.join();
     }
 
-    /// The models that requests may name, in the shape of the OpenAI interface.
+    /// The models that requests may name, in the shape of the `OpenAI` interface.
     pub(in crate::server) fn models(&self) -> Vec<Value> {
         let names = std::iter::once(&self.id).chain(&self.settings.aliases);
         names.map(|name| self.model(name)).collect()
@@ -311,7 +310,6 @@ fn fingerprint(engine: &TextEngine) -> String {
         info.weights,
         engine.tokenizer().fingerprint(),
     );
-    let digest = Sha256::digest(said);
-    let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    format!("greenmark-{}-{short}", env!("CARGO_PKG_VERSION"))
+    let digest = sha256_hex(said.as_bytes());
+    format!("greenmark-{}-{}", env!("CARGO_PKG_VERSION"), &digest[..12])
 }

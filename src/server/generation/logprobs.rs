@@ -1,7 +1,9 @@
-//! The log-probabilities of a reply, in the two forms of the OpenAI interface.
+//! The log-probabilities of a reply, in the two forms of the `OpenAI` interface.
 //!
 //! All of them are the model's own, before any sampling parameter and before the mark: those of
 //! the marked distribution would tell which tokens are green, and so give the key's lists away.
+
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -85,13 +87,15 @@ fn name(tokenizer: &Tokenizer, id: TokenId) -> String {
     if bytes.is_empty() {
         return tokenizer.piece_text(id).map_or_else(|| format!("id:{id}"), str::to_owned);
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => {
-            let digits = bytes.iter().map(|byte| format!("\\x{byte:02x}"));
-            format!("bytes:{}", digits.collect::<String>())
-        }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return text.to_owned();
     }
+    let mut name = "bytes:".to_owned();
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "\\x{byte:02x}");
+    }
+    name
 }
 
 fn finite(logprob: f32) -> f64 {

@@ -1,4 +1,4 @@
-//! Marked generation: requests of the OpenAI interface, stepped together through one model.
+//! Marked generation: requests of the `OpenAI` interface, stepped together through one model.
 //!
 //! `body`, `refused` and `prompt` read a request, `policy` decides on the mark, `plan` joins them
 //! to what the engine is to do, `queue` and `worker` are the way to the one thread that owns the
@@ -11,10 +11,9 @@ mod settings;
 use std::sync::Arc;
 
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::error::{ApiError, ErrorType};
+use super::error::ApiError;
 use super::state::State;
 
 pub use endpoint::Endpoint;
@@ -54,7 +53,7 @@ pub use queue::{Delivery, GenerationQueue, Load, Places, QueueRoom, Refusal};
 /// Answers a request of one of the two routes.
 ///
 /// # Errors
-/// 501 in a service without a model, and everything that can be wrong with the request.
+/// 404 in a service without a model, and everything that can be wrong with the request.
 pub(super) async fn answer(
     endpoint: Endpoint,
     request: Request,
@@ -62,8 +61,7 @@ pub(super) async fn answer(
 ) -> Result<Response, ApiError> {
     let Some(generator) = &state.ready()?.generator else {
         let message = "this service only detects: it was started without a model";
-        let kind = ErrorType::InvalidRequest;
-        return Err(ApiError::new(StatusCode::NOT_IMPLEMENTED, kind, "no_generation", message));
+        return Err(ApiError::not_found("no_generation", message));
     };
     Arc::clone(generator).answer(endpoint, request, state).await
 }

@@ -1,4 +1,4 @@
-//! Fields of the OpenAI interface that this service does not do, refused by name.
+//! Fields of the `OpenAI` interface that this service does not do, refused by name.
 //!
 //! A value that asks for nothing (`null`, or what the interface documents as its default) is
 //! accepted, because clients send it.

@@ -1,4 +1,4 @@
-//! The replies in the shapes of the OpenAI interface, with what is said of the mark beside them.
+//! The replies in the shapes of the `OpenAI` interface, with what is said of the mark beside them.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl Envelope {
     }
 
     /// A piece of one text, as the choices of a chunk.
-    pub(super) fn piece(&self, index: usize, text: &str, logprobs: Option<Value>) -> Value {
+    pub(super) fn piece(&self, index: usize, text: &str, logprobs: Option<&Value>) -> Value {
         match self.endpoint {
             Endpoint::Completions => json!([{
                 "index": index, "text": text, "logprobs": logprobs, "finish_reason": null,

@@ -1,4 +1,4 @@
-//! `POST /v1/completions`: continues prompts, in the shape of the OpenAI interface.
+//! `POST /v1/completions`: continues prompts, in the shape of the `OpenAI` interface.
 
 use axum::extract::{Request, State as Extract};
 use axum::response::Response;
