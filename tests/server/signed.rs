@@ -27,7 +27,7 @@ fn a_signed_report_is_the_command_lines_with_one_field_more() {
     let reply = service.post("/v1/detect", &json!({"text": TEXT}));
     let mut report = reply.json();
     assert_eq!(report["signature"]["public_key"], public.as_str());
-    assert_eq!(report.as_object().unwrap().keys().last().unwrap(), "signature");
+    assert_eq!(report.as_object().unwrap().keys().next_back().unwrap(), "signature");
 
     let saved = service.user.file("report.json", reply.text());
     let text = service.user.file("text.txt", TEXT);
