@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use greenmark::document::identify;
-use greenmark::engine::{Device, Model, Request, Session, end_ids, never_marked};
+use greenmark::engine::{Device, Model, Observe, Request, Session, end_ids, never_marked};
 use greenmark::prf::Key;
 use greenmark::profile::{KeyIdentity, Profile, SchemeParameters};
 use greenmark::sample::{Chain, SamplingOptions};
@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         max_tokens: 100,
         stop: Vec::new(),
         end_ids,
+        observe: Observe::default(),
     };
     let texts = Session::new(&model, &tokenizer).run(
         vec![request],

@@ -131,6 +131,18 @@ impl Detector {
         Arc::clone(&self.tokenizer)
     }
 
+    /// The scheme under the key, for who marks or counts with it.
+    #[must_use]
+    pub fn shared_scheme(&self) -> Arc<dyn Scheme> {
+        Arc::clone(&self.scheme)
+    }
+
+    /// The ids that are never scored.
+    #[must_use]
+    pub fn never_marked(&self) -> Arc<TokenSet> {
+        Arc::clone(&self.never_marked)
+    }
+
     /// Judges the bytes of a text file.
     ///
     /// The bytes are encoded as they are; only one leading byte-order mark is left out, with a

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use crate::detect::Evidence;
+use crate::detect::Outcome as Counted;
 use crate::detect::entropy::{Chances, TokenUncertainty};
-use crate::detect::{Evidence, Outcome};
 use crate::sample::Decoding;
+use crate::sample::Outcome;
 use crate::text::Tokenizer;
 use crate::token::TokenId;
 
@@ -55,7 +57,7 @@ pub struct StepRecord {
     /// Probability of a green token before the bias; `None` where no bias was applied.
     pub green_mass: Option<f64>,
     /// What the mark could do at the step, in expectation over random green lists; `None` unless
-    /// the session measures it ([`Session::with_chances`](super::Session::with_chances)).
+    /// the request measures it ([`Observe::chances`](super::Observe::chances)).
     pub chances: Option<Chances>,
 }
 
@@ -65,6 +67,32 @@ impl StepRecord {
     pub fn uncertainty(&self) -> TokenUncertainty {
         TokenUncertainty { entropy: self.entropy, chances: self.chances }
     }
+}
+
+/// A token that the model could have continued with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alternative {
+    /// Its id.
+    pub token: TokenId,
+    /// Natural logarithm of its probability under the model's own distribution.
+    pub raw_logprob: f32,
+}
+
+/// The `count` most likely tokens of a step, most likely first, ties to the smaller id.
+pub(super) fn most_likely(logits: &[f32], count: usize, drawn: &Outcome) -> Vec<Alternative> {
+    let mut best: Vec<(TokenId, f32)> = (0..).zip(logits.iter().copied()).collect();
+    let order = |a: &(TokenId, f32), b: &(TokenId, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    if count < best.len() {
+        best.select_nth_unstable_by(count, order);
+        best.truncate(count);
+    }
+    best.sort_unstable_by(order);
+    // The chain has normalised these logits for the token drawn; the difference carries over.
+    let at_drawn = logits.get(drawn.token as usize).copied().unwrap_or_default();
+    let normalised = |logit: f32| (logit - at_drawn) + drawn.raw_logprob;
+    best.into_iter()
+        .map(|(token, logit)| Alternative { token, raw_logprob: normalised(logit) })
+        .collect()
 }
 
 /// Where the time went.
@@ -100,6 +128,9 @@ pub struct Generation {
     pub drawn: usize,
     /// One entry per id.
     pub steps: Vec<StepRecord>,
+    /// The most likely tokens at each step, one entry per id, when
+    /// [`Observe::alternatives`](super::Observe::alternatives) asked for them; else empty.
+    pub alternatives: Vec<Vec<Alternative>>,
     /// Why it ended.
     pub finish: Finish,
     /// Whether tokens were drawn or the best one was taken.
@@ -111,10 +142,12 @@ pub struct Generation {
 }
 
 impl Generation {
+    #[expect(clippy::too_many_arguments, reason = "the parts of a slot, each taken whole")]
     pub(super) fn new(
         prompt_tokens: usize,
         text: String,
         mut steps: Vec<StepRecord>,
+        mut alternatives: Vec<Vec<Alternative>>,
         finish: Finish,
         decoding: Decoding,
         timing: Timing,
@@ -124,9 +157,21 @@ impl Generation {
         if matches!(finish, Finish::StopString(_)) {
             steps.truncate(steps.partition_point(|step| step.offset < text.len()));
         }
+        alternatives.truncate(steps.len());
         let ids: Vec<TokenId> = steps.iter().map(|step| step.token).collect();
         let round_trip = tokenizer.encode_ids(&text).is_ok_and(|encoded| encoded == ids);
-        Self { prompt_tokens, text, ids, drawn, steps, finish, decoding, round_trip, timing }
+        Self {
+            prompt_tokens,
+            text,
+            ids,
+            drawn,
+            steps,
+            alternatives,
+            finish,
+            decoding,
+            round_trip,
+            timing,
+        }
     }
 
     /// Mean entropy of the steps, in nats; `None` without tokens.
@@ -153,7 +198,7 @@ impl Generation {
         let red_factor = (-delta).exp();
         let (mut count, mut green) = (0.0, 0.0);
         for (step, outcome) in self.steps.iter().zip(&evidence.outcomes) {
-            if matches!(outcome, Outcome::Skipped(_)) {
+            if matches!(outcome, Counted::Skipped(_)) {
                 continue;
             }
             count += 1.0;

@@ -1,10 +1,12 @@
-//! Runs causal language models: from a model file to logits.
+//! Runs causal language models: from a model file to logits, and from requests to texts.
 //!
 //! [`Model`] loads a GGUF file or a safetensors folder and turns batches of token ids into
 //! logits. On the CPU every row's logits are, bit for bit, independent of the rest of the
 //! batch, of the number of threads and of how a prompt is cut (`docs/engine.md` says how).
 //!
-//! Nothing here samples, knows a watermark or reads text.
+//! [`TextEngine`] joins a model with its tokenizer, [`Mark`] a profile with its key, and a
+//! [`Session`] lets any number of requests step together. How a token is chosen is
+//! [`crate::sample`]'s, what a mark does [`crate::scheme`]'s; no verdict is made here.
 
 mod batch;
 mod cache;
@@ -15,12 +17,15 @@ mod distribution;
 mod forcing;
 mod generation;
 pub mod linear;
+mod mark;
 mod model;
 mod models;
 mod ops;
+mod reading;
 mod rope;
 mod session;
 mod special;
+mod text_engine;
 mod weights;
 
 pub use batch::{Logits, LogitsAt, Sequence};
@@ -32,7 +37,10 @@ pub use cpu::CacheType;
 pub use defaults::GenerationDefaults;
 pub use distribution::Distribution;
 pub use forcing::Forcing;
-pub use generation::{Finish, Generation, StepRecord, Timing};
+pub use generation::{Alternative, Finish, Generation, StepRecord, Timing};
+pub use mark::Mark;
 pub use model::{Model, ModelInfo};
-pub use session::{Event, Request, RequestId, Session};
+pub use reading::Reading;
+pub use session::{Drawn, Event, Observe, Request, RequestId, Session};
 pub use special::{end_ids, never_marked};
+pub use text_engine::{DEFAULT_MAX_TOKENS, TextEngine, random_seed};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use crate::detect::entropy::{Chances, GreenListBias};
-use crate::engine::generation::{Finish, Generation, StepRecord, Timing};
+use crate::engine::generation::{Alternative, Finish, Generation, StepRecord, Timing, most_likely};
 use crate::engine::{KvCache, LogitsAt, Model, Sequence};
 use crate::error::{Error, Result};
 use crate::sample::{Chain, Decoding, Draw, History, Outcome, Scratch};
@@ -40,6 +40,19 @@ pub struct Request {
     pub stop: Vec<String>,
     /// Ids that end the text.
     pub end_ids: Vec<TokenId>,
+    /// What is measured beside the tokens.
+    pub observe: Observe,
+}
+
+/// What is measured at each step; it changes no token.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observe {
+    /// The chances that a mark of this bias has at each step of a marked request; `None` for
+    /// schemes without a green list.
+    pub chances: Option<GreenListBias>,
+    /// So many of the most likely tokens are listed at each step, under the model's own
+    /// distribution.
+    pub alternatives: usize,
 }
 
 /// The handle of a request within its session.
@@ -57,6 +70,15 @@ pub enum Event {
     Failed(RequestId, Arc<Error>),
 }
 
+/// The tokens of a request under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn<'a> {
+    /// One entry per token.
+    pub steps: &'a [StepRecord],
+    /// One entry per token when [`Observe::alternatives`] asked for them, else empty.
+    pub alternatives: &'a [Vec<Alternative>],
+}
+
 /// Requests that step together.
 #[derive(Debug)]
 pub struct Session<'a> {
@@ -65,7 +87,6 @@ pub struct Session<'a> {
     slots: Vec<Slot<'a>>,
     next: u64,
     prompt_chunk: usize,
-    bias: Option<GreenListBias>,
 }
 
 #[derive(Debug)]
@@ -83,6 +104,8 @@ struct Slot<'a> {
     /// Length of the decoded text, what a stop string may still hold back included.
     decoded: usize,
     records: Vec<StepRecord>,
+    /// One entry per record when they were asked for.
+    alternatives: Vec<Vec<Alternative>>,
     /// Forward passes since the prompt was read.
     passes: usize,
     timing: Timing,
@@ -92,14 +115,7 @@ impl<'a> Session<'a> {
     /// A session without requests.
     #[must_use]
     pub fn new(model: &'a Model, tokenizer: &'a Tokenizer) -> Self {
-        Self {
-            model,
-            tokenizer,
-            slots: Vec::new(),
-            next: 0,
-            prompt_chunk: PROMPT_CHUNK,
-            bias: None,
-        }
+        Self { model, tokenizer, slots: Vec::new(), next: 0, prompt_chunk: PROMPT_CHUNK }
     }
 
     /// With prompts read in pieces of at most `tokens` ids (at least 1), so that a long prompt
@@ -107,14 +123,6 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn with_prompt_chunk(mut self, tokens: usize) -> Self {
         self.prompt_chunk = tokens.max(1);
-        self
-    }
-
-    /// With the chances that a mark of this bias has at each step of a marked request; `None` for
-    /// schemes without a green list. It changes no token.
-    #[must_use]
-    pub fn with_chances(mut self, bias: Option<GreenListBias>) -> Self {
-        self.bias = bias;
         self
     }
 
@@ -171,11 +179,20 @@ impl<'a> Session<'a> {
             text: String::new(),
             decoded: 0,
             records: Vec::new(),
+            alternatives: Vec::new(),
             passes: 0,
             timing: Timing::default(),
             request,
         });
         Ok(id)
+    }
+
+    /// What is known of the tokens that a request under way has drawn so far; `None` when it has
+    /// left. Text that is held back for a stop string may still take the last of them away.
+    #[must_use]
+    pub fn drawn(&self, id: RequestId) -> Option<Drawn<'_>> {
+        let slot = self.slots.iter().find(|slot| slot.id == id)?;
+        Some(Drawn { steps: &slot.records, alternatives: &slot.alternatives })
     }
 
     /// Lets a request leave before its end.
@@ -197,13 +214,13 @@ impl<'a> Session<'a> {
         for slot in &mut self.slots {
             slot.seen = slot.request.prompt.len().min(slot.cache.len());
         }
-        let (tokenizer, bias) = (self.tokenizer, self.bias);
+        let tokenizer = self.tokenizer;
         let outcomes: Vec<Result<Option<Advance>>> = self
             .slots
             .par_iter_mut()
             .zip(rows.par_iter_mut())
             .map(|(slot, logits)| match logits.last() {
-                Some(row) => slot.advance(row, bias).map(Some),
+                Some(row) => slot.advance(row).map(Some),
                 None => Ok(None),
             })
             .collect();
@@ -314,7 +331,7 @@ impl Slot<'_> {
     }
 
     /// Samples a token from `logits` and takes it in.
-    fn advance(&mut self, logits: &[f32], bias: Option<GreenListBias>) -> Result<Advance> {
+    fn advance(&mut self, logits: &[f32]) -> Result<Advance> {
         let step = match &mut self.request.marker {
             Some(marker) => marker.step(&self.request.prompt, self.history.generated()),
             None => Step::KEEP,
@@ -324,7 +341,8 @@ impl Slot<'_> {
             sample: self.request.sample,
             step: self.records.len() as u64,
         };
-        let bias = bias.filter(|_| self.request.marker.is_some());
+        let Observe { chances, alternatives } = self.request.observe;
+        let bias = chances.filter(|_| self.request.marker.is_some());
         let (outcome, uncertainty) = self.request.chain.step_with_uncertainty(
             logits,
             &self.history,
@@ -344,6 +362,9 @@ impl Slot<'_> {
         let broken = pending > 0 && fresh.starts_with(char::REPLACEMENT_CHARACTER);
         let inside = if broken { char::REPLACEMENT_CHARACTER.len_utf8() } else { pending };
         self.take(&outcome, self.decoded + inside, uncertainty.chances);
+        if alternatives > 0 {
+            self.alternatives.push(most_likely(logits, alternatives, &outcome));
+        }
         self.decoded += fresh.len();
         let StopOutput { mut text, stop } = self.stop.push(&fresh);
         self.text.push_str(&text);
@@ -397,6 +418,7 @@ impl Slot<'_> {
             self.request.prompt.len(),
             std::mem::take(&mut self.text),
             std::mem::take(&mut self.records),
+            std::mem::take(&mut self.alternatives),
             finish,
             self.request.chain.decoding(),
             self.timing,

@@ -33,6 +33,9 @@ pub struct Entry<'a> {
     pub request_id: &'a str,
     /// The name of the caller's API key.
     pub caller: &'a str,
+    /// SHA-256 of whom the caller says it asks for (`user` of a generation).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_sha256: Option<&'a str>,
     /// SHA-256 of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_sha256: Option<&'a str>,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::access::AccessConfig;
+use super::generation::GenerationSettings;
 use super::limits::Limits;
 use super::profiles::Standing;
 use crate::error::{Error, Result};
@@ -19,12 +20,26 @@ pub struct Config {
     pub port: Option<u16>,
     /// The limits that differ from the built-in ones.
     pub limits: LimitsConfig,
+    /// The model that texts are generated with; none: the default one.
+    pub model: ModelConfig,
+    /// The policy and the room of generation.
+    pub generation: GenerationSettings,
     /// A key file whose key signs every report.
     pub signing_key: Option<PathBuf>,
     /// Who may ask, how often, and where it is written down.
     pub access: AccessConfig,
     /// The profiles, the default one first.
     pub profiles: Vec<ProfileConfig>,
+}
+
+/// The model of generation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// A model name, a GGUF file, a safetensors folder, org/repo or org/repo:file.
+    pub spec: Option<String>,
+    /// A tokenizer.json, when the model's own is missing or cannot be read.
+    pub tokenizer: Option<PathBuf>,
 }
 
 /// One profile.
@@ -63,6 +78,7 @@ pub struct LimitsConfig {
     pub workers: Option<usize>,
     pub waiting: Option<usize>,
     pub inputs: Option<usize>,
+    pub entropy_tokens: Option<usize>,
 }
 
 impl Config {
@@ -87,6 +103,9 @@ impl Config {
             for file in profile.profile.iter_mut().chain(&mut profile.key_file) {
                 *file = folder.join(&*file);
             }
+        }
+        if let Some(file) = &mut config.model.tokenizer {
+            *file = folder.join(&*file);
         }
         Ok(config)
     }
@@ -124,6 +143,7 @@ impl LimitsConfig {
             workers: number("workers", self.workers, base.workers)?,
             waiting: number("waiting", self.waiting, base.waiting)?,
             inputs: number("inputs", self.inputs, base.inputs)?,
+            entropy_tokens: number("entropy_tokens", self.entropy_tokens, base.entropy_tokens)?,
         })
     }
 }

@@ -27,6 +27,8 @@ pub struct Limits {
     pub waiting: usize,
     /// Texts in `inputs` of one request.
     pub inputs: usize,
+    /// Tokens of a text that the model reads for `entropy`.
+    pub entropy_tokens: usize,
 }
 
 impl Default for Limits {
@@ -44,6 +46,7 @@ impl Default for Limits {
             workers: cores,
             waiting: 1024,
             inputs: 1024,
+            entropy_tokens: 2000,
         }
     }
 }

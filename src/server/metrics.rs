@@ -46,14 +46,14 @@ struct QueueLabels {
 
 /// Work that waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
+pub enum QueueKind {
     /// Texts to be judged.
     Judging,
     /// Texts to be generated.
     Generation,
 }
 
-impl Queue {
+impl QueueKind {
     fn name(self) -> &'static str {
         match self {
             Self::Judging => "judging",
@@ -175,7 +175,7 @@ impl Metrics {
     }
 
     /// So many texts wait now.
-    pub fn set_queue_length(&self, queue: Queue, length: usize) {
+    pub fn set_queue_length(&self, queue: QueueKind, length: usize) {
         let labels = QueueLabels { queue: queue.name() };
         self.queues.get_or_create(&labels).set(i64::try_from(length).unwrap_or(i64::MAX));
     }

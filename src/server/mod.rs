@@ -10,6 +10,7 @@ mod body;
 mod config;
 mod detecting;
 mod error;
+mod generation;
 mod json;
 mod layers;
 mod limits;
@@ -27,12 +28,18 @@ pub use access::{
     StoredKey,
 };
 pub use audit::{AccessLog, Audit, Entry};
-pub use config::{Config, LimitsConfig, ProfileConfig, Size};
+pub use config::{Config, LimitsConfig, ModelConfig, ProfileConfig, Size};
 pub use error::{ApiError, ErrorType};
+#[cfg(feature = "engine")]
+pub use generation::{Delivery, GenerationQueue, Load, Places, QueueRoom, Refusal};
+pub use generation::{
+    Endpoint, EnforceBounds, GenerationProfile, GenerationSettings, Generator, Policy,
+    UNBOUNDED_FIELDS,
+};
 pub use json::Json;
 pub use limits::Limits;
 pub use listen::{Listener, serve};
-pub use metrics::{Metrics, Queue};
+pub use metrics::{Metrics, QueueKind};
 pub use pool::{Pool, PoolError};
 pub use profiles::{Profiles, Served, Standing};
 pub use router::{paths, router};

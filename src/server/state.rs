@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::access::Access;
 use super::audit::Audit;
 use super::error::ApiError;
+use super::generation::Generator;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::pool::Pool;
@@ -55,6 +56,8 @@ struct Shared {
 pub struct Ready {
     /// The profiles that texts are held against.
     pub profiles: Profiles,
+    /// The model that texts are generated with; `None` in a detection service.
+    pub generator: Option<Arc<Generator>>,
 }
 
 /// A share of the memory for bodies, given back when dropped.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
-use greenmark::engine::{Device, Forcing, Model, Request, Session};
+use greenmark::engine::{Device, Forcing, Model, Observe, Request, Session};
 use greenmark::error::Error;
 use greenmark::prf::Key;
 use greenmark::profile::{Context, ContextWidth, Delta, Gamma, PromptContext, Repeats};
@@ -68,16 +68,18 @@ fn a_text_read_back_has_the_uncertainties_of_its_generation() {
             max_tokens: 80,
             stop: Vec::new(),
             end_ids: vec![2],
+            observe: Observe { chances: Some(BIAS), ..Observe::default() },
         };
         let prompt = request.prompt.clone();
         let text = Session::new(&model, &tokenizer)
-            .with_chances(Some(BIAS))
             .run(vec![request.clone()], |_, _| Ok::<(), Error>(()))
             .unwrap()
             .remove(0);
         // Measuring changes no token.
         let plain = Session::new(&model, &tokenizer)
-            .run(vec![request], |_, _| Ok::<(), Error>(()))
+            .run(vec![Request { observe: Observe::default(), ..request }], |_, _| {
+                Ok::<(), Error>(())
+            })
             .unwrap()
             .remove(0);
         assert_eq!(plain.ids, text.ids);

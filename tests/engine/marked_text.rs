@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use greenmark::engine::{Finish, Request, Session};
+use greenmark::engine::{Finish, Observe, Request, Session};
 use greenmark::error::Error;
 use greenmark::prf::Key;
 use greenmark::profile::{ContextWidth, SchemeParameters};
@@ -39,6 +39,7 @@ fn w19_a_keyed_draw_runs_to_the_limit_no_more_often_than_an_unmarked_one() {
                 max_tokens: 256,
                 stop: Vec::new(),
                 end_ids: end_ids.clone(),
+                observe: Observe::default(),
             })
             .collect();
         let texts =

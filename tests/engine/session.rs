@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use greenmark::engine::{Device, Event, Finish, Generation, Model, Request, Session};
+use greenmark::engine::{Device, Event, Finish, Generation, Model, Observe, Request, Session};
 use greenmark::error::Error;
 use greenmark::prf::Key;
 use greenmark::profile::{Context, ContextWidth, Delta, Gamma, PromptContext, Repeats};
@@ -41,6 +41,7 @@ impl Bench {
             max_tokens: 40,
             stop: Vec::new(),
             end_ids: vec![2],
+            observe: Observe::default(),
         }
     }
 

@@ -181,7 +181,7 @@ fn keys_come_and_go_while_the_service_runs() {
     std::fs::remove_file(user.path("apikeys.json")).unwrap();
     std::thread::sleep(Duration::from_millis(400));
     assert_eq!(guarded.get("/metrics", &guarded.operator).status, 200);
-    let log = guarded.service.log();
+    let log = guarded.service.until_said("cannot read the API keys");
     assert_eq!(log.matches("the API keys stay as they were").count(), 2, "{log}");
     // Restored, it is followed again.
     user.key("apikeys.json", std::str::from_utf8(&whole).unwrap());

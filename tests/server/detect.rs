@@ -267,5 +267,5 @@ fn fields_that_exclude_each_other_or_have_no_effect_here_are_refused_by_name() {
         assert_eq!(reply.json()["error"]["param"], param, "{fields}");
     }
     let reply = service.post("/v1/detect", &json!({"text": "a", "entropy": true}));
-    assert_eq!(reply.error(501).0, "engine_absent");
+    assert_eq!(reply.error(400).0, "engine_absent");
 }

@@ -17,6 +17,10 @@ mod config;
 mod cors;
 mod detect;
 mod file;
+#[cfg(feature = "engine")]
+mod generation;
+#[cfg(feature = "engine")]
+mod generation_queue;
 mod limits;
 mod metrics;
 mod moderations;

@@ -8,7 +8,7 @@ use crate::access::Guarded;
 use crate::service::Service;
 use crate::support::{HUMAN, KEY, marked};
 
-/// The samples of a text in the format of OpenMetrics, whose rules on names, types and order are
+/// The samples of a text in the format of `OpenMetrics`, whose rules on names, types and order are
 /// asserted.
 fn parse(text: &str) -> BTreeMap<String, f64> {
     let mut samples = BTreeMap::new();

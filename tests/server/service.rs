@@ -64,6 +64,19 @@ impl Service {
         self.log.lock().unwrap().clone()
     }
 
+    /// Waits until it has said this on standard error, and gives all of it.
+    pub(crate) fn until_said(&self, part: &str) -> String {
+        let started = Instant::now();
+        loop {
+            let log = self.log();
+            if log.contains(part) {
+                return log;
+            }
+            assert!(started.elapsed() < Duration::from_secs(10), "never said {part:?}: {log}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -12,11 +12,7 @@ use crate::service::Service;
 /// Waits until the service says that it ends.
 fn signalled(service: &Service) {
     service.signal("TERM");
-    let started = Instant::now();
-    while !service.log().contains("ending: no new connections") {
-        assert!(started.elapsed() < Duration::from_secs(10), "{}", service.log());
-        thread::sleep(Duration::from_millis(5));
-    }
+    service.until_said("ending: no new connections");
 }
 
 #[test]
@@ -47,7 +43,7 @@ fn a_second_signal_ends_at_once() {
     service.signal("INT");
     assert_eq!(service.wait(), Some(1));
     assert!(started.elapsed() < Duration::from_secs(5));
-    assert!(service.log().contains("ended at once"), "{}", service.log());
+    service.until_said("ended at once");
 }
 
 #[test]
@@ -65,8 +61,7 @@ fn a_request_that_does_not_end_is_not_waited_for_for_ever() {
     signalled(&service);
     assert_eq!(service.wait(), Some(0));
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    thread::sleep(Duration::from_millis(100));
-    assert!(service.log().contains("unfinished after 1 s"), "{}", service.log());
+    service.until_said("unfinished after 1 s");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // Drives the page in headless Chromium and asserts what a reader sees.
 //
 // usage: node browser.cjs ADDRESS PICTURES open|keys [PUBLIC REVIEWER]
+// ONLY=case,case in the environment runs these cases alone.
 
 "use strict";
 const assert = require("node:assert/strict");
@@ -8,9 +9,11 @@ const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
 const { chromium } = require("playwright-core");
-const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const {
+  accessible, address, check, fits, heading, open, paste, picture, pictures, ready, result, seen,
+} = require("./harness.cjs");
 
-const [address, pictures, mode, publicFile, reviewerFile] = process.argv.slice(2);
+const [mode, publicFile, reviewerFile] = process.argv.slice(4);
 const lines = (file) => fs.readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line));
 const MARKED = lines("data/marked/smollm2.jsonl").map(({ text }) => text.trim());
 const HUMAN = lines("data/human/passages.jsonl").map(({ text }) => text);
@@ -22,66 +25,6 @@ const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
-
-/** Everything that a page loaded or complained of, over the whole run. */
-const seen = { foreign: [], console: [] };
-
-async function open(browser, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  page.on("request", (request) => {
-    const own = request.url().startsWith(`${address}/`) || /^(data|blob):/.test(request.url());
-    if (!own) seen.foreign.push(request.url());
-  });
-  page.on("pageerror", (error) => seen.console.push(`error: ${error.message}`));
-  page.on("console", (message) => {
-    // Chromium itself reports replies of 4xx so; the page's own words are asserted instead.
-    const status = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
-    if (["error", "warning"].includes(message.type()) && !status) seen.console.push(message.text());
-  });
-  await page.goto(address);
-  return page;
-}
-
-const ready = (page) => page.waitForFunction(() => !document.getElementById("check").disabled);
-
-async function check(page) {
-  await page.click("#check");
-  await page.waitForFunction(() => document.activeElement?.tagName === "H2");
-}
-
-const heading = (page) => page.textContent("#result .verdict h2");
-const result = (page) => page.innerText("#result");
-
-/** Pastes as a reader would; `fill` types, which takes a browser minutes for a long text. */
-const paste = (page, text) =>
-  page.evaluate((text) => {
-    const clipboardData = new DataTransfer();
-    clipboardData.setData("text/plain", text);
-    const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
-    document.getElementById("text").dispatchEvent(event);
-  }, text);
-
-async function accessible(page, where) {
-  await page.evaluate(axe);
-  const found = await page.evaluate(async () => {
-    const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
-  });
-  assert.deepEqual(found, [], `accessibility of ${where}`);
-}
-
-const picture = (page, name, fullPage = true) =>
-  page.screenshot({ path: path.join(pictures, `${name}.png`), fullPage });
-
-/** Nothing is wider than the window. */
-async function fits(page, where) {
-  const [inner, width] = await page.evaluate(() => [
-    document.documentElement.clientWidth, document.documentElement.scrollWidth,
-  ]);
-  assert.ok(width <= inner, `${where}: ${width} px of content in ${inner} px`);
-}
 
 const CASES = {
   async start(browser) {
@@ -106,7 +49,7 @@ const CASES = {
     assert.match(await heading(page), /Watermark found/);
     const said = await result(page);
     assert.match(said, /evidence as strong as this appears in about 1 in /);
-    assert.match(said, /It does not say who wrote the text/);
+    assert.match(said, /This does not say who wrote the text/);
     assert.match(said, /passage 1 starts/);
     assert.match(said, /repeats? what was scored before/);
     const shown = await page.evaluate(() => {
@@ -119,6 +62,11 @@ const CASES = {
     assert.equal(await page.locator("#result #sentences-title").count(), 1);
     await accessible(page, "a marked text");
     await picture(page, "marked");
+    // The picture of docs/serve.md.
+    const { y } = await page.locator("#result").boundingBox();
+    const top = y + (await page.evaluate(() => window.scrollY));
+    const clip = { x: 80, y: top - 20, width: 940, height: 1_750 };
+    await page.screenshot({ path: path.join(pictures, "page.png"), fullPage: true, clip });
     await page.click("summary");
     assert.ok((await page.locator("details table tbody tr").count()) > 200);
     await accessible(page, "the list of tokens");
@@ -211,6 +159,44 @@ const CASES = {
     await picture(page, "profiles");
   },
 
+  // A detection service runs no model; what one would add to a report is put into the reply here.
+  async entropy(browser) {
+    const page = await open(browser);
+    await page.route("**/v1/service", async (route) => {
+      const reply = await route.fetch();
+      await route.fulfill({ response: reply, json: { ...(await reply.json()), engine: true } });
+    });
+    await page.route("**/v1/detect", async (route) => {
+      const { entropy, ...fields } = route.request().postDataJSON();
+      assert.equal(entropy, true);
+      const reply = await route.fetch({ postData: fields });
+      const report = await reply.json();
+      report.entropy = {
+        source: { kind: "model", name: "smollm2" }, sampling: { status: "assumed" }, unaligned: 0,
+        mean_entropy: 2.5,
+        tests: [{
+          rule: "likelihood_ratio", decides: true, scored: 80, low_entropy: 7, unaligned: 0,
+          statistic: 90, mean: 60, variance: 20, z: 6.7, p_value: 1e-11, log10_p: -11,
+        }],
+        sentence: "if this text is marked, it would be found in 99.9% of cases",
+      };
+      for (const detail of report.token_details) Object.assign(detail, { entropy: 1.25, weight: 0.5 });
+      await route.fulfill({ response: reply, json: report });
+    });
+    await page.reload();
+    await ready(page);
+    await page.check("#entropy");
+    await page.fill("#text", MARKED[0] + MARKED[2]);
+    await check(page);
+    const said = await result(page);
+    assert.match(said, /How much could be marked/);
+    assert.match(said, /If this text is marked, it would be found in 99\.9% of cases\./);
+    assert.match(said, /likelihood ratio\s+80\s+7\s+6\.70/);
+    await page.click("summary");
+    assert.match(await page.innerText("details table"), /1\.250\s+0\.500/);
+    await accessible(page, "the entropy view");
+  },
+
   async hostile(browser) {
     const page = await open(browser);
     await ready(page);
@@ -277,6 +263,8 @@ const CASES = {
     await page.click("#check");
     await page.waitForFunction(() => /too large/.test(document.getElementById("problem").textContent));
     assert.match(await page.innerText("#problem"), /takes at most 10\.0 MB/);
+    assert.equal(await page.innerText("#status"), "Not checked.");
+    assert.ok((await page.locator("#problem .problem").boundingBox()).y < 900, "the problem is in view");
     await picture(page, "problem", false);
     // The console holds the aborted request, which is ours.
     seen.console = seen.console.filter((line) => !/net::ERR_FAILED/.test(line));

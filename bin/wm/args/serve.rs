@@ -26,6 +26,15 @@ pub(crate) struct ServeArgs {
     /// Its tokenizer: a tokenizer.json, a GGUF file, a folder or a model name
     #[arg(long, value_name = "SPEC", env = "WM_TOKENIZER")]
     pub(crate) tokenizer: Option<String>,
+    /// The model that texts are generated with [default: the default model]
+    #[arg(long, value_name = "SPEC", env = "WM_MODEL")]
+    pub(crate) model: Option<String>,
+    /// Who decides whether a text is marked: enforce, default-on or opt-in [default: default-on]
+    #[arg(long, value_name = "POLICY", env = "WM_WATERMARK_POLICY")]
+    pub(crate) watermark_policy: Option<String>,
+    /// Threads of the engine [default: one per core]; changes no token
+    #[arg(long, value_name = "N", env = "WM_THREADS")]
+    pub(crate) threads: Option<usize>,
     /// Never fetch anything
     #[arg(long)]
     pub(crate) offline: bool,

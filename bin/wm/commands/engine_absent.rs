@@ -1,11 +1,13 @@
 //! The commands that need a model, in a build without the engine: they say how to get it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
 use greenmark::sample::Effective;
+use greenmark::server::{GenerationSettings, Generator, Profiles};
 use greenmark::text::Tokenizer;
 use greenmark::token::TokenId;
 
@@ -64,6 +66,22 @@ impl Measurer {
         _known: Known<'_>,
     ) -> Result<Vec<Option<TokenUncertainty>>> {
         match *self {}
+    }
+}
+
+/// The model of a service: this build has none, so none is ever loaded.
+#[expect(dead_code, reason = "this build has no model that could use it")]
+pub(crate) struct ServedModel {
+    pub(crate) spec: String,
+    pub(crate) tokenizer: Option<PathBuf>,
+    pub(crate) offline: bool,
+    pub(crate) settings: GenerationSettings,
+}
+
+impl ServedModel {
+    #[expect(clippy::unused_self, reason = "the form of the twin")]
+    pub(crate) fn load(self, _profiles: &Profiles) -> Result<Generator> {
+        absent()
     }
 }
 

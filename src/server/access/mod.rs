@@ -36,6 +36,9 @@ use rate::Failures;
 /// The code of the reply to an address that shows no valid key again and again.
 pub(super) const TOO_MANY_FAILURES: &str = "too_many_failures";
 
+/// The code of the reply to a request without a key.
+const MISSING: &str = "missing_api_key";
+
 /// The access rules of a service.
 #[derive(Debug, Default)]
 pub struct Access {
@@ -100,11 +103,15 @@ impl Access {
             return Ok(Caller { name: "local".to_owned(), role: Role::Operator });
         };
         let entry = authenticate(keys, headers).map_err(|error| {
-            // A valid key always passes: behind a proxy all callers share one address.
-            match peer.and_then(|peer| self.failures.count(peer)) {
+            // Behind a proxy all callers share one address. So a valid key always passes, and a
+            // request without one, as a page sends before it asks for the key, is no guess.
+            match peer
+                .filter(|_| error.code() != MISSING)
+                .and_then(|peer| self.failures.count(peer))
+            {
                 Some(seconds) => ApiError::busy(
                     TOO_MANY_FAILURES,
-                    "too many requests without a valid API key from this address",
+                    "too many requests with a wrong API key from this address",
                     seconds,
                 ),
                 None => error,
@@ -150,7 +157,7 @@ fn authenticate(keys: &KeyRing, headers: &HeaderMap) -> Result<ring::Entry, ApiE
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
         return Err(refused(
-            "missing_api_key",
+            MISSING,
             "send one API key in the header `Authorization: Bearer KEY`; it is read nowhere else"
                 .to_owned(),
         ));

@@ -7,7 +7,7 @@ use super::request::{DetectRequest, Names, RawDetail, RawForm};
 use crate::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
 use crate::document::Detector;
 use crate::server::access::{Caller, Role};
-use crate::server::error::{ApiError, ErrorType};
+use crate::server::error::ApiError;
 use crate::server::profiles::{Profiles, Served};
 use crate::server::state::State;
 use crate::text::Normalizer;
@@ -74,6 +74,8 @@ pub(in crate::server) struct Plan {
     pub(in crate::server) form: Form,
     pub(super) normalizers: Vec<Normalizer>,
     pub(super) sentences: bool,
+    /// Whether the model reads the text for the tests that weigh tokens.
+    pub(super) entropy: bool,
     pub(super) prompt: Option<String>,
 }
 
@@ -91,7 +93,8 @@ impl Plan {
     ) -> Result<(Self, Inputs), ApiError> {
         request.admit(caller)?;
         let inputs = inputs(&mut request, entrance, state.limits().inputs)?;
-        if request.entropy == Some(true) {
+        let entropy = request.entropy == Some(true);
+        if entropy && state.ready()?.generator.is_none() {
             return Err(engine_absent());
         }
         let form = form(&request, entrance, &inputs)?;
@@ -118,6 +121,7 @@ impl Plan {
             form,
             normalizers: names.map(|name| Normalizer::parse(name)).collect::<Result<_, _>>()?,
             sentences: request.sentences == Some(true),
+            entropy,
             prompt: request.prompt,
         };
         Ok((plan, inputs))
@@ -271,7 +275,6 @@ fn options(
 
 /// Entropies need the model, which this service does not run.
 fn engine_absent() -> ApiError {
-    let status = axum::http::StatusCode::NOT_IMPLEMENTED;
     let message = "this service runs no model, and `entropy` needs one; leave it out";
-    ApiError::new(status, ErrorType::InvalidRequest, "engine_absent", message).param("entropy")
+    ApiError::bad_request("engine_absent", message).param("entropy")
 }

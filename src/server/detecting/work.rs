@@ -65,7 +65,7 @@ impl Plan {
             .profiles
             .iter()
             .map(|chosen| self.report(&chosen.detector, input))
-            .collect::<Result<Vec<Report>>>()?;
+            .collect::<Result<Vec<Report>, ApiError>>()?;
         let joined = join(&reports).ok_or_else(ApiError::internal)?;
         let duration = started.elapsed();
         for (chosen, report) in self.profiles.iter().zip(&reports) {
@@ -73,6 +73,7 @@ impl Plan {
                 action: asker.action,
                 request_id: &asker.request.0,
                 caller: &asker.caller.name,
+                user_sha256: None,
                 input_sha256: Some(&report.input_sha256),
                 profile: Some(&chosen.name),
                 key_id: Some(&report.key_id),
@@ -85,21 +86,30 @@ impl Plan {
         Ok(Judged { reports, joined })
     }
 
-    fn report(&self, detector: &Detector, input: &Input) -> Result<Report, Error> {
+    fn report(&self, detector: &Detector, input: &Input) -> Result<Report, ApiError> {
+        let prompt = self.prompt.as_deref();
         match input {
             Input::Text(text) => {
+                let entropy = match &self.state.ready()?.generator {
+                    Some(generator) if self.entropy => {
+                        let most = self.state.limits().entropy_tokens;
+                        Some(generator.uncertainty(detector, text, prompt, most)?)
+                    }
+                    _ => None,
+                };
                 let circumstances = Circumstances {
-                    prompt: self.prompt.as_deref(),
+                    prompt,
                     normalizers: &self.normalizers,
+                    entropy,
                     ..Circumstances::default()
                 };
-                detector.text(text, &circumstances)
+                Ok(detector.text(text, &circumstances)?)
             }
             Input::Tokens(ids) => {
                 // As a file that holds the list in its shortest form.
                 let list = serde_json::to_vec(ids)
                     .map_err(|source| Error::backend("writing token ids", source))?;
-                detector.ids(ids, sha256_hex(&list), self.prompt.as_deref())
+                Ok(detector.ids(ids, sha256_hex(&list), prompt)?)
             }
         }
     }
@@ -119,7 +129,8 @@ impl Plan {
                 && options.details == TokenDetails::Omit
                 && options.sentences == Sentences::Omit
         };
-        length.saturating_mul(looks * self.profiles.len()) <= QUICK
+        !self.entropy
+            && length.saturating_mul(looks * self.profiles.len()) <= QUICK
             && self.profiles.iter().all(plain)
     }
 
@@ -133,6 +144,9 @@ impl Plan {
                 }
                 if self.sentences {
                     return Err(ApiError::invalid("sentences", "token ids have no sentences"));
+                }
+                if self.entropy {
+                    return Err(ApiError::invalid("entropy", "the model reads texts, not ids"));
                 }
                 ids.len().saturating_mul(BYTES_PER_TOKEN)
             }

@@ -258,7 +258,8 @@ async function run(event) {
       found.push({ name: job.name, asked, error });
     }
   }
-  finish(cancelled ? "Cancelled." : "Done.");
+  const failed = found.length === 1 && found[0].error;
+  finish(cancelled ? "Cancelled." : failed ? "Not checked." : "Done.");
   present(found, jobs.length);
 }
 
@@ -303,8 +304,8 @@ function present(found, number) {
     return;
   }
   if (found.length === 1 && found[0].error) {
-    report(found[0].error);
     byId("check").focus();
+    report(found[0].error);
     return;
   }
   if (found.length === 1) {
@@ -362,6 +363,7 @@ function report(error) {
       error.request && el("p", {}, el("small", {}, "Request ", el("code", {}, error.request))),
     ),
   );
+  place.scrollIntoView({ block: "nearest" });
 }
 
 window.addEventListener("error", (event) => report(event.error ?? new Error(event.message)));

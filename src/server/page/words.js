@@ -64,7 +64,7 @@ export function meaning(report, asked) {
             accepted,
             ". ",
           ],
-          "It does not say who wrote the text, who used the model, or what was changed afterwards.",
+          "This does not say who wrote the text, who used the model, or what was changed afterwards.",
         ),
       ];
     case "not_detected":

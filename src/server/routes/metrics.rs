@@ -7,8 +7,10 @@ use axum::routing::get;
 
 use crate::server::access::Role;
 use crate::server::error::ApiError;
-use crate::server::metrics::{Observed, Queue};
+use crate::server::metrics::{Observed, QueueKind};
 use crate::server::router::{Need, Route};
+#[cfg(feature = "engine")]
+use crate::server::state::Ready;
 use crate::server::state::State;
 
 /// The media type of what the encoder writes.
@@ -20,7 +22,11 @@ pub(super) fn route() -> Route {
 
 async fn metrics(Extract(state): Extract<State>) -> Result<impl IntoResponse, ApiError> {
     let metrics = state.metrics();
-    metrics.set_queue_length(Queue::Judging, state.pool().waiting());
+    metrics.set_queue_length(QueueKind::Judging, state.pool().waiting());
+    #[cfg(feature = "engine")]
+    if let Ok(Ready { generator: Some(generator), .. }) = state.ready() {
+        metrics.set_queue_length(QueueKind::Generation, generator.load().waiting);
+    }
     let observed =
         Observed { lost_audit_lines: state.audit().lost(), uptime: state.started().elapsed() };
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], metrics.render(observed)?))

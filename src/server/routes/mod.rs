@@ -1,11 +1,14 @@
 //! One file a route, and the registry of all.
 
 mod batch;
+mod chat;
+mod completions;
 mod detect;
 mod docs;
 mod file;
 mod health;
 mod metrics;
+mod models;
 mod moderations;
 mod openapi;
 mod page;
@@ -19,11 +22,15 @@ use super::router::Route;
 pub(super) fn all() -> Vec<Route> {
     vec![
         batch::route(),
+        chat::route(),
+        completions::route(),
         detect::route(),
         docs::route(),
         file::route(),
         health::route(),
         metrics::route(),
+        models::list(),
+        models::one(),
         moderations::route(),
         openapi::route(),
         page::route(),

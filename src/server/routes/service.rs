@@ -45,7 +45,7 @@ async fn service(
     let limits = state.limits();
     Json(Service {
         version: env!("CARGO_PKG_VERSION"),
-        engine: false,
+        engine: state.ready().is_ok_and(|ready| ready.generator.is_some()),
         detect: DetectLimits { max_body: limits.max_body, inputs: limits.inputs },
         signing_key: state.signer().map(|signer| signer.public().to_string()),
         caller: Me { name: caller.name, role: caller.role },

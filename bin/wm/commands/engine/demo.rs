@@ -5,13 +5,13 @@ use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::{DetectOptions, Verdict};
 use greenmark::document::{Circumstances, Detector, identify};
-use greenmark::engine::{Request, Session};
+use greenmark::engine::{Mark, Observe, Request, Session, TextEngine};
 use greenmark::prf::Key;
 use greenmark::sample::SamplingOptions;
 
 use super::generate::summary;
 use super::loaded::Loaded;
-use super::prepare::{self, Mark};
+use super::prepare::join_mark;
 use crate::args::{DemoArgs, KeyArgs, MarkArgs};
 use crate::commands::detect::first_line;
 use crate::exit::Exit;
@@ -24,19 +24,20 @@ const TRIES: u64 = 3;
 
 pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
+    let engine = &loaded.engine;
     let key = resolve_key(&KeyArgs::default(), KeySource::CreateDefault)?;
-    let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;
+    let mark = join_mark(ExplicitMark::resolve(&MarkArgs::default())?, &key, engine)?;
     let options = DetectOptions::default();
     let detector =
-        Detector::new(loaded.tokenizer.clone(), mark.profile.clone(), &key.key, options)?;
+        Detector::new(engine.shared_tokenizer(), mark.profile().clone(), &key.key, options)?;
     let other = NamedKey::new(Key::generate()?, "other");
-    let identity = identify(&loaded.tokenizer);
+    let identity = identify(engine.tokenizer());
     let profile = ExplicitMark::resolve(&MarkArgs::default())?.profile(identity, &other)?;
-    let stranger = Detector::new(loaded.tokenizer.clone(), profile, &other.key, options)?;
+    let stranger = Detector::new(engine.shared_tokenizer(), profile, &other.key, options)?;
 
     for attempt in 0..TRIES {
         let seed = args.seed.wrapping_add(attempt);
-        let text = write(args, seed, &loaded, &mark)?;
+        let text = write(args, seed, engine, &mark)?;
         output::line("\n$ wm detect the continuation")?;
         let report = detector.text(&text, &Circumstances::default())?;
         output::line(&first_line(&report))?;
@@ -58,25 +59,25 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
 }
 
 /// Prints a marked continuation as it is written, and gives it.
-fn write(args: &DemoArgs, seed: u64, loaded: &Loaded, mark: &Mark) -> Result<String> {
+fn write(args: &DemoArgs, seed: u64, engine: &TextEngine, mark: &Mark) -> Result<String> {
     // The text is to have the length asked for, whatever the model would like.
     let options = SamplingOptions {
         temperature: Some(1.0),
         min_tokens: Some(args.max_tokens),
         ..SamplingOptions::default()
     };
-    let end_ids = loaded.end_ids();
     let request = Request {
-        prompt: loaded.prompt_ids(&args.prompt)?,
-        chain: prepare::chain(options, loaded, &end_ids)?,
+        prompt: engine.prompt_ids(&args.prompt)?,
+        chain: engine.chain(options)?,
         marker: Some(mark.marker()),
         seed,
         sample: 0,
         max_tokens: args.max_tokens,
         stop: Vec::new(),
-        end_ids,
+        end_ids: engine.end_ids().to_vec(),
+        observe: Observe::default(),
     };
-    let mut session = Session::new(&loaded.model, &loaded.tokenizer);
+    let mut session = Session::new(engine.model(), engine.tokenizer());
     let mut begun = false;
     let texts = session.run(vec![request], |_, text| {
         // Nothing is shown before the request was accepted.

@@ -7,24 +7,22 @@ use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::Detectability;
 use greenmark::document::{Sidecar, TokenEntropy, sidecar_path};
-use greenmark::engine::{Generation, Request, Session};
+use greenmark::engine::{Generation, Mark, Observe, Request, Session, TextEngine, random_seed};
 use greenmark::profile::Profile;
 use greenmark::sample::{Decoding, Effective};
+use greenmark::scheme::Greedy;
 use greenmark::text::{ChatMessage, GenerationPrompt, PromptTemplate};
 use greenmark::token::TokenId;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::loaded::Loaded;
-use super::prepare::{self, Mark};
+use super::prepare::resolve_mark;
 use crate::args::GenerateArgs;
 use crate::exit::Exit;
 use crate::keep::Reads;
 use crate::output::{self, note};
 use crate::resolve::{read_text, resolve_sampling};
-
-/// New tokens when nothing is said.
-const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Texts of one run: each holds a cache of its own.
 const MAX_SAMPLES: u32 = 1024;
@@ -84,11 +82,11 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     }
     let prompt = prompt_text(args)?;
     let loaded = Loaded::open(&args.source)?;
-    let ids = prompt_ids(args, &prompt, &loaded)?;
-    let end_ids = loaded.end_ids();
+    let engine = &loaded.engine;
+    let ids = prompt_ids(args, &prompt, engine)?;
     let min_tokens = options.min_tokens;
-    let chain = prepare::chain(options, &loaded, &end_ids)?;
-    let max_tokens = max_tokens(args, ids.len(), loaded.model.info().context_length)?;
+    let chain = engine.chain(options)?;
+    let max_tokens = engine.max_tokens(ids.len(), args.max_tokens)?;
     if let Some(min_tokens) = min_tokens.filter(|&least| least > max_tokens) {
         let allowed = format!("at most --max-tokens, which is {max_tokens}");
         return Err(Error::parameter("min_tokens", min_tokens, allowed).into());
@@ -100,7 +98,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
     }
     // The key comes last: it may be made now, and no wrong flag is to leave one behind.
     let mark =
-        if args.no_watermark { None } else { Some(Mark::resolve(&args.mark, &args.key, &loaded)?) };
+        if args.no_watermark { None } else { Some(resolve_mark(&args.mark, &args.key, engine)?) };
     let effective = chain.effective().clone().of_run(mark.is_some());
     if !effective.replaced.is_empty() {
         let by = if chain.decoding() == Decoding::Greedy { "greedy decoding" } else { "mirostat" };
@@ -110,9 +108,9 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
         note!("seed {seed}, {} prompt tokens, at most {max_tokens} new", ids.len());
         note!("order {}", effective.order.join("; "));
         note!("{}", serde_json::to_string(&effective.parameters)?);
-        note!("{}", loaded.model.info().weights);
+        note!("{}", engine.model().info().weights);
     }
-    if args.n > 1 && mark.as_ref().is_some_and(Mark::is_keyed_draw) {
+    if args.n > 1 && mark.as_ref().is_some_and(|mark| mark.greedy() == Greedy::Refused) {
         note!(
             "under one key the samples of this scheme begin alike; they differ only where a \
              context was seen before"
@@ -127,12 +125,12 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
             sample,
             max_tokens,
             stop: args.stop.clone(),
-            end_ids: end_ids.clone(),
+            end_ids: engine.end_ids().to_vec(),
+            observe: Observe { chances: mark.as_ref().and_then(Mark::bias), ..Observe::default() },
         })
         .collect();
     let streaming = args.n == 1 && !args.json && args.out.is_none();
-    let mut session = Session::new(&loaded.model, &loaded.tokenizer)
-        .with_chances(mark.as_ref().and_then(Mark::bias));
+    let mut session = Session::new(engine.model(), engine.tokenizer());
     let texts = session.run(requests, |_, text| -> Result<()> {
         if streaming { output::write(text) } else { Ok(()) }
     })?;
@@ -154,7 +152,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
             effective: &effective,
             seed,
             watermark: mark.is_some(),
-            profile: mark.as_ref().map(|mark| &mark.profile),
+            profile: mark.as_ref().map(Mark::profile),
             load_seconds: loaded.load_time.as_secs_f64(),
             samples: texts
                 .iter()
@@ -219,7 +217,7 @@ pub(super) fn write_text(
             chances: step.chances,
         })
         .collect();
-    Sidecar::new(mark.profile.clone(), text.text.as_bytes(), generation, entropies).write(&beside)
+    Sidecar::new(mark.profile().clone(), text.text.as_bytes(), generation, entropies).write(&beside)
 }
 
 /// One line about a text.
@@ -290,8 +288,8 @@ fn prompt_text(args: &GenerateArgs) -> Result<String, Error> {
         .map_err(|_| Error::parameter("prompt", "bytes that are not UTF-8", "UTF-8 text"))
 }
 
-fn prompt_ids(args: &GenerateArgs, prompt: &str, loaded: &Loaded) -> Result<Vec<TokenId>> {
-    let tokenizer = &loaded.tokenizer;
+fn prompt_ids(args: &GenerateArgs, prompt: &str, engine: &TextEngine) -> Result<Vec<TokenId>> {
+    let tokenizer = engine.tokenizer();
     if args.chat {
         let template = PromptTemplate::from_tokenizer(tokenizer)?;
         let mut messages = Vec::new();
@@ -301,26 +299,5 @@ fn prompt_ids(args: &GenerateArgs, prompt: &str, loaded: &Loaded) -> Result<Vec<
         messages.push(ChatMessage::user(prompt));
         return Ok(template.chat_ids(tokenizer, &messages, GenerationPrompt::Add)?);
     }
-    Ok(loaded.prompt_ids(prompt)?)
-}
-
-fn max_tokens(args: &GenerateArgs, prompt: usize, context: usize) -> Result<usize, Error> {
-    let room = context.saturating_sub(prompt);
-    match args.max_tokens {
-        Some(0) => Err(Error::parameter("max_tokens", 0, "at least 1")),
-        Some(wanted) if wanted <= room => Ok(wanted),
-        None if room > 0 => Ok(room.min(DEFAULT_MAX_TOKENS)),
-        wanted => {
-            let requested = wanted.unwrap_or(1);
-            Err(Error::ContextLength { prompt, requested, context })
-        }
-    }
-}
-
-fn random_seed() -> Result<u64, Error> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes)
-        .map_err(|source| Error::backend("asking the system for a seed", source))?;
-    // JSON readers keep 53 bits of a number; the seed is echoed there and has to come back whole.
-    Ok(u64::from_le_bytes(bytes) >> 11)
+    Ok(engine.prompt_ids(prompt)?)
 }

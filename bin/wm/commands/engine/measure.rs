@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
-use greenmark::engine::{Forcing, never_marked};
-use greenmark::sample::{Chain, Effective};
+use greenmark::engine::Reading;
+use greenmark::sample::Effective;
 use greenmark::text::Tokenizer;
 use greenmark::token::TokenId;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -42,29 +42,19 @@ impl Measurer {
         bias: Option<GreenListBias>,
         known: Known<'_>,
     ) -> Result<Vec<Option<TokenUncertainty>>> {
-        let info = self.loaded.model.info();
-        let prompt = match prompt {
-            Some(prompt) => self.loaded.prompt_ids(strip_mark(prompt))?,
-            None => Vec::new(),
+        let reading = Reading {
+            prompt,
+            ids,
+            bias,
+            sampling: known.sampling.map(|sampling| &sampling.parameters),
+            seed: known.seed,
         };
-        let options = known.sampling.map(|sampling| sampling.parameters.clone());
-        let never_marked = Arc::new(never_marked(info, &self.loaded.tokenizer)?);
-        let chain = Chain::new(
-            options.unwrap_or_default(),
-            info.vocab_size,
-            &self.loaded.end_ids(),
-            never_marked,
-        )?;
-        let forcing = Forcing { model: &self.loaded.model, chain: &chain, bias, seed: known.seed };
         let bar = bar(ids.len());
-        let found = forcing.uncertainties(&prompt, ids, |done| bar.set_position(done as u64))?;
+        let read = |done| bar.set_position(done as u64);
+        let found = self.loaded.engine.uncertainties(reading, read)?;
         bar.finish_and_clear();
         Ok(found)
     }
-}
-
-fn strip_mark(prompt: &str) -> &str {
-    prompt.strip_prefix('\u{feff}').unwrap_or(prompt)
 }
 
 /// Progress on standard error; nothing is drawn where that is no terminal.

@@ -7,12 +7,14 @@ mod loaded;
 mod measure;
 mod model;
 mod prepare;
+mod serve;
 mod steps;
 
 use anyhow::Result;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
 
 pub(crate) use measure::{Known, Measurer};
+pub(crate) use serve::ServedModel;
 
 /// Whether this build has the engine.
 pub(crate) const IS_PRESENT: bool = true;

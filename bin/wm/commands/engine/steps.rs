@@ -5,14 +5,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
-use greenmark::engine::{Forcing, Request, Session};
+use greenmark::engine::{Forcing, Observe, Request, Session};
 use greenmark::prf::Key;
 use greenmark::profile::{Delta, Gamma, SchemeParameters};
 use greenmark::sample::SamplingOptions;
 use greenmark::scheme::GreenList;
 
 use super::loaded::Loaded;
-use super::prepare;
 use crate::args::{ModelSource, PowerArgs, WeightsSource};
 use crate::commands::power::counted;
 
@@ -32,9 +31,9 @@ pub(super) fn measure(
         min_tokens: Some(args.sample_tokens),
         ..SamplingOptions::default()
     };
-    let end_ids = loaded.end_ids();
-    let chain = prepare::chain(options, &loaded, &end_ids)?;
-    let prompt = loaded.prompt_ids(prompt)?;
+    let engine = &loaded.engine;
+    let chain = engine.chain(options)?;
+    let prompt = engine.prompt_ids(prompt)?;
     let requests = (0..args.samples)
         .map(|sample| Request {
             prompt: prompt.clone(),
@@ -44,13 +43,14 @@ pub(super) fn measure(
             sample,
             max_tokens: args.sample_tokens,
             stop: Vec::new(),
-            end_ids: end_ids.clone(),
+            end_ids: engine.end_ids().to_vec(),
+            observe: Observe::default(),
         })
         .collect();
-    let texts =
-        Session::new(&loaded.model, &loaded.tokenizer).run(requests, |_, _| Ok::<(), Error>(()))?;
+    let texts = Session::new(engine.model(), engine.tokenizer())
+        .run(requests, |_, _| Ok::<(), Error>(()))?;
     let forcing =
-        Forcing { model: &loaded.model, chain: &chain, bias: Some(bias), seed: args.seed };
+        Forcing { model: engine.model(), chain: &chain, bias: Some(bias), seed: args.seed };
     // Which tokens count depends on the context's width alone.
     let width = SchemeParameters::default().default_context().width;
     let scheme = GreenList::new(&Key::from_bytes([0; 32]), Gamma::DEFAULT, Delta::DEFAULT, width);

@@ -5,6 +5,7 @@ mod profiles;
 mod settings;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result};
@@ -13,6 +14,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::args::ServeArgs;
+use crate::commands::engine;
 use crate::exit::Exit;
 use crate::output::note;
 use settings::Settings;
@@ -21,10 +23,14 @@ use settings::Settings;
 /// are judged by a pool of their own.
 const ANSWERING: usize = 2;
 
+/// Files other than connections: models, logs, keys, what the runtime needs.
+const OTHER_FILES: u64 = 256;
+
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
     // What is wrong with files and flags is said before anything listens.
     let settings = Settings::resolve(args)?;
     let limits = settings.setup.limits.clone();
+    allow_connections(limits.connections);
     let state = State::new(settings.setup)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from).max(ANSWERING))
@@ -40,7 +46,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
         thread::Builder::new()
             .name("loader".to_owned())
             .spawn(move || {
-                match profiles::load(settings.profiles).map(|profiles| Ready { profiles }) {
+                match load(settings.profiles, settings.model) {
                     Ok(ready) => {
                         loading.set_ready(ready);
                         note!("ready");
@@ -58,12 +64,40 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
                 Ok(found) = &mut failure => error = Some(found),
             }
         };
-        serve(listener, router(state), &limits, end).await;
+        serve(listener, router(state.clone()), &limits, end).await;
+        // Every client has its reply or was told; what is left in the engine has no reader.
+        if let Ok(Ready { generator: Some(generator), .. }) = state.ready() {
+            generator.abort();
+            generator.join();
+        }
         match error {
             Some(error) => Err(error),
             None => Ok(Exit::Success),
         }
     })
+}
+
+/// Loads what takes long.
+fn load(profiles: Vec<profiles::Source>, model: Option<engine::ServedModel>) -> Result<Ready> {
+    let profiles = profiles::load(profiles)?;
+    let generator = match model {
+        Some(model) => Some(Arc::new(model.load(&profiles)?)),
+        None => None,
+    };
+    Ok(Ready { profiles, generator })
+}
+
+/// Raises the number of files that this process may open: each connection is one.
+fn allow_connections(connections: usize) {
+    let wanted = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
+    match rlimit::increase_nofile_limit(wanted) {
+        Ok(allowed) if allowed >= wanted => {}
+        Ok(allowed) => note!(
+            "the system allows {allowed} open files, fewer than {connections} connections need; \
+             raise it (ulimit -n, LimitNOFILE=) or lower `connections`"
+        ),
+        Err(error) => note!("cannot ask how many files may be open: {error}"),
+    }
 }
 
 /// Comes when the service is to end: at Ctrl-C, and at the signal by which service managers end a

@@ -1,7 +1,7 @@
 //! The settings of a run: flags over environment over file over built-in values.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use greenmark::Error;
@@ -13,7 +13,7 @@ use greenmark::signature::SigningKey;
 use super::access;
 use super::profiles::{self, Source};
 use crate::args::ServeArgs;
-use crate::commands::engine;
+use crate::commands::engine::{self, ServedModel};
 use crate::resolve::KeySource;
 
 /// The port when nothing is said.
@@ -28,6 +28,8 @@ pub(super) struct Settings {
     pub(super) port: u16,
     pub(super) setup: Setup,
     pub(super) profiles: Vec<Source>,
+    /// None in a detection service.
+    pub(super) model: Option<ServedModel>,
 }
 
 impl Settings {
@@ -44,7 +46,21 @@ impl Settings {
         let generates = engine::IS_PRESENT && !args.no_engine;
         // A fresh key can detect nothing; a service that marks texts can start with one.
         let key = if generates { KeySource::CreateDefault } else { KeySource::Existing };
+        let mut generation = config.generation;
+        if let Some(policy) = &args.watermark_policy {
+            generation.policy = policy.parse()?;
+        }
+        generation.threads = args.threads.or(generation.threads);
+        generation.check()?;
+        let wanted_profiles = wanted_profiles(args, config.profiles)?;
+        let model = generates.then(|| ServedModel {
+            spec: args.model.clone().or(config.model.spec).unwrap_or_else(|| "default".to_owned()),
+            tokenizer: config.model.tokenizer.or_else(|| args.tokenizer.clone().map(PathBuf::from)),
+            offline: args.offline,
+            settings: generation,
+        });
         Ok(Self {
+            model,
             host,
             port: args.port.or(config.port).unwrap_or(DEFAULT_PORT),
             setup: Setup {
@@ -54,11 +70,7 @@ impl Settings {
                 signer: signer(args.signing_key.as_deref().or(config.signing_key.as_deref()))?,
                 reader: Isolation::new(std::env::current_exe().context("cannot find wm itself")?),
             },
-            profiles: profiles::sources(
-                &wanted_profiles(args, config.profiles)?,
-                key,
-                args.offline,
-            )?,
+            profiles: profiles::sources(&wanted_profiles, key, args.offline)?,
         })
     }
 }

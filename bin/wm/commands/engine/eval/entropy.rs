@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use greenmark::Error;
 use greenmark::detect::Outcome;
 use greenmark::detect::entropy::{GreenListBias, Rule, TokenUncertainty, WeightedTest};
-use greenmark::engine::{Forcing, Generation};
+use greenmark::engine::{Forcing, Generation, Mark};
 use greenmark::stats::{LogProbability, Tails, clopper_pearson};
 use greenmark::token::TokenId;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Task, Writer, raw_prompts, seeded_key};
 use crate::args::{EvalEntropyArgs, MarkArgs};
 use crate::commands::engine::loaded::Loaded;
-use crate::commands::engine::prepare::Mark;
+use crate::commands::engine::prepare::join_mark;
 use crate::exit::Exit;
 use crate::output::{self, note};
 use crate::resolve::{ExplicitMark, NamedKey};
@@ -128,11 +128,11 @@ impl Bench<'_> {
     fn mark(&self, key: u64) -> Result<Mark> {
         let seed = self.args.seed.wrapping_mul(1 << 20).wrapping_add(key);
         let key = NamedKey::new(seeded_key(seed), "eval-entropy");
-        Mark::new(ExplicitMark::resolve(self.flags)?, &key, self.loaded)
+        join_mark(ExplicitMark::resolve(self.flags)?, &key, &self.loaded.engine)
     }
 
     fn prompt(&self, index: usize) -> Result<Vec<TokenId>> {
-        Ok(self.loaded.prompt_ids(&self.prompts[index % self.prompts.len()])?)
+        Ok(self.loaded.engine.prompt_ids(&self.prompts[index % self.prompts.len()])?)
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
@@ -213,8 +213,12 @@ impl Bench<'_> {
         let group = if marked { "marked" } else { "unmarked" };
         let texts = writer.write(tasks, |done| note!("{} {group}: {done} texts", self.kind))?;
         let bias = self.mark(0)?.bias();
-        let forcing =
-            Forcing { model: &self.loaded.model, chain: &writer.chain, bias, seed: self.args.seed };
+        let forcing = Forcing {
+            model: self.loaded.engine.model(),
+            chain: &writer.chain,
+            bias,
+            seed: self.args.seed,
+        };
         let read = |(index, text): (usize, Generation)| -> Result<Text> {
             let uncertainties = forcing.uncertainties(&self.prompt(index)?, &text.ids, |_| ())?;
             Ok(Text { ids: text.ids, uncertainties })

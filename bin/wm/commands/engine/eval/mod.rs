@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use greenmark::Error;
-use greenmark::engine::{Generation, Request, Session};
+use greenmark::engine::{Generation, Observe, Request, Session};
 use greenmark::prf::Key;
 use greenmark::sample::{Chain, SamplingOptions};
 use greenmark::scheme::Marker;
@@ -19,7 +19,6 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::loaded::Loaded;
-use super::prepare;
 use crate::args::EvalCommand;
 use crate::exit::Exit;
 
@@ -78,7 +77,6 @@ struct Task {
 struct Writer<'a> {
     loaded: &'a Loaded,
     chain: Arc<Chain>,
-    end_ids: Vec<TokenId>,
     tokens: usize,
     seed: u64,
 }
@@ -90,9 +88,8 @@ impl<'a> Writer<'a> {
             min_tokens: Some(tokens),
             ..SamplingOptions::default()
         };
-        let end_ids = loaded.end_ids();
-        let chain = prepare::chain(options, loaded, &end_ids)?;
-        Ok(Self { loaded, chain, end_ids, tokens, seed })
+        let chain = loaded.engine.chain(options)?;
+        Ok(Self { loaded, chain, tokens, seed })
     }
 
     /// Writes a text for every task, in their order; `progress` is told the number of texts done.
@@ -106,7 +103,8 @@ impl<'a> Writer<'a> {
             let rest = tasks.split_off(tasks.len().min(BATCH));
             let batch = std::mem::replace(&mut tasks, rest);
             let requests = batch.into_iter().map(|task| self.request(task)).collect();
-            let mut session = Session::new(&self.loaded.model, &self.loaded.tokenizer);
+            let mut session =
+                Session::new(self.loaded.engine.model(), self.loaded.engine.tokenizer());
             texts.extend(session.run(requests, |_, _| Ok::<(), Error>(()))?);
             progress(texts.len());
         }
@@ -122,7 +120,8 @@ impl<'a> Writer<'a> {
             sample: task.sample,
             max_tokens: self.tokens,
             stop: Vec::new(),
-            end_ids: self.end_ids.clone(),
+            end_ids: self.loaded.engine.end_ids().to_vec(),
+            observe: Observe::default(),
         }
     }
 }

@@ -4,13 +4,13 @@
 use anyhow::Result;
 use greenmark::detect::{DetectOptions, Report};
 use greenmark::document::{Circumstances, Detector};
-use greenmark::engine::Generation;
+use greenmark::engine::{Generation, Mark};
 use serde::Serialize;
 
 use super::{Task, Writer, passages, raw_prompts, seeded_key};
 use crate::args::{EvalQuickArgs, MarkArgs};
 use crate::commands::engine::loaded::Loaded;
-use crate::commands::engine::prepare::Mark;
+use crate::commands::engine::prepare::join_mark;
 use crate::exit::Exit;
 use crate::output::{self, note};
 use crate::resolve::{ExplicitMark, NamedKey};
@@ -61,10 +61,10 @@ struct Evaluation {
 pub(super) fn run(args: &EvalQuickArgs) -> Result<Exit> {
     let loaded = Loaded::open(&args.source)?;
     let key = NamedKey::new(seeded_key(args.seed), &format!("eval-{}", args.seed));
-    let mark = Mark::new(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded)?;
+    let mark = join_mark(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded.engine)?;
     let options = DetectOptions::default();
     let detector =
-        Detector::new(loaded.tokenizer.clone(), mark.profile.clone(), &key.key, options)?;
+        Detector::new(loaded.engine.shared_tokenizer(), mark.profile().clone(), &key.key, options)?;
 
     let marked = generate(&loaded, Some(&mark), args)?;
     let plain = generate(&loaded, None, args)?;
@@ -104,7 +104,7 @@ fn generate(loaded: &Loaded, mark: Option<&Mark>, args: &EvalQuickArgs) -> Resul
         .zip(raw_prompts())
         .map(|(sample, prompt)| {
             let marker = mark.map(Mark::marker);
-            Ok(Task { prompt: loaded.tokenizer.prompt_ids(prompt)?, marker, sample })
+            Ok(Task { prompt: loaded.engine.tokenizer().prompt_ids(prompt)?, marker, sample })
         })
         .collect::<Result<Vec<Task>>>()?;
     Writer::new(loaded, args.tokens, args.seed)?

@@ -160,8 +160,8 @@ impl<'a> Bench<'a> {
         attacks: &[(Attack<'_>, Share)],
     ) -> Result<Vec<Finding>> {
         let key = text_key(self.seed, index);
-        let profile = setting.mark(self.loaded, self.seed, index)?.profile;
-        let tokenizer = self.loaded.tokenizer.clone();
+        let profile = setting.mark(&self.loaded.engine, self.seed, index)?.profile().clone();
+        let tokenizer = self.loaded.engine.shared_tokenizer();
         let detector = Detector::new(tokenizer, profile, &key, DetectOptions::default())?;
         let cut = self.lengths.iter().map(|&length| ids[..length.min(ids.len())].to_vec());
         let damaged = (0..).zip(attacks).map(|(attack, (kind, share))| {
@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
         (0..)
             .zip(cut.chain(damaged))
             .map(|(version, ids)| {
-                let text = self.loaded.tokenizer.decode_lossy(&ids);
+                let text = self.loaded.engine.tokenizer().decode_lossy(&ids);
                 let report = detector.text(&text, &Circumstances::default())?;
                 Ok(Finding::new(&report, edge(self.seed, index, version)))
             })

@@ -75,7 +75,7 @@ pub(super) fn run(args: &EvalCurveArgs) -> Result<Exit> {
     press.bar.finish_and_clear();
     let equal = again.iter().zip(&unmarked).filter(|(left, right)| left.ids == right.ids).count();
     let curve = Curve {
-        model: loaded.model.info().weights.clone(),
+        model: loaded.engine.model().info().weights.clone(),
         texts: plan.texts,
         tokens: plan.tokens,
         seed: plan.seed,
@@ -100,7 +100,7 @@ pub(super) fn run(args: &EvalCurveArgs) -> Result<Exit> {
 fn human_tokens(loaded: &Loaded) -> Result<Vec<TokenId>> {
     let mut pool = Vec::new();
     for passage in passages()? {
-        pool.extend(loaded.tokenizer.encode_ids(&passage.text)?);
+        pool.extend(loaded.engine.tokenizer().encode_ids(&passage.text)?);
     }
     Ok(pool)
 }
@@ -113,7 +113,9 @@ fn prompts(loaded: &Loaded, count: usize) -> Result<Vec<Vec<TokenId>>> {
     });
     let known = raw_prompts().map(str::to_owned).chain(openings).collect::<Vec<_>>();
     let wanted = known.iter().cycle().take(count);
-    Ok(wanted.map(|prompt| loaded.tokenizer.prompt_ids(prompt)).collect::<Result<_, _>>()?)
+    Ok(wanted
+        .map(|prompt| loaded.engine.tokenizer().prompt_ids(prompt))
+        .collect::<Result<_, _>>()?)
 }
 
 /// Writes the texts of one setting after the other and says how far it is.
@@ -146,7 +148,9 @@ impl<'a> Press<'a> {
         let mut tasks = Vec::with_capacity(count);
         for (index, prompt) in (0..).zip(&self.prompts[..count]) {
             let marker = match setting {
-                Some(setting) => Some(setting.mark(self.loaded, self.seed, index)?.marker()),
+                Some(setting) => {
+                    Some(setting.mark(&self.loaded.engine, self.seed, index)?.marker())
+                }
                 None => None,
             };
             tasks.push(Task { prompt: prompt.clone(), marker, sample: index });

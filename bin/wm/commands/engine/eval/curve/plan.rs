@@ -5,6 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::document::Share;
+use greenmark::engine::{Mark, TextEngine};
 use greenmark::prf::Key;
 use greenmark::profile::{Delta, Gamma};
 use greenmark::stats::LogProbability;
@@ -13,8 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::BATCH;
 use crate::args::{EvalCurveArgs, MarkArgs, SchemeName};
-use crate::commands::engine::loaded::Loaded;
-use crate::commands::engine::prepare::Mark;
+use crate::commands::engine::prepare::join_mark;
 use crate::resolve::{ExplicitMark, NamedKey};
 
 const TEXTS: usize = 60;
@@ -49,7 +49,7 @@ impl Setting {
     }
 
     /// The mark of text `index`, under a key of its own.
-    pub(super) fn mark(self, loaded: &Loaded, seed: u64, index: u32) -> Result<Mark> {
+    pub(super) fn mark(self, engine: &TextEngine, seed: u64, index: u32) -> Result<Mark> {
         let flags = match self {
             Self::GreenList { gamma, delta } => {
                 MarkArgs { gamma: Some(gamma), delta: Some(delta), ..MarkArgs::default() }
@@ -57,7 +57,7 @@ impl Setting {
             Self::Gumbel => MarkArgs { scheme: Some(SchemeName::Gumbel), ..MarkArgs::default() },
         };
         let key = NamedKey::new(text_key(seed, index), "eval-curve");
-        Mark::new(ExplicitMark::resolve(&flags)?, &key, loaded)
+        join_mark(ExplicitMark::resolve(&flags)?, &key, engine)
     }
 }
 

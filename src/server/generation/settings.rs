@@ -1,0 +1,175 @@
+//! What an operator decides about generation: the policy, its bounds, and the room there is.
+//!
+//! Nothing of this can be set by a request.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Who decides whether a text is marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Every text is marked; a request that asks otherwise, or that would weaken the mark beyond
+    /// [`EnforceBounds`], is refused.
+    Enforce,
+    /// Texts are marked unless a request says `"watermark": false`.
+    #[default]
+    DefaultOn,
+    /// Texts are marked when a request says `"watermark": true` or names a profile.
+    OptIn,
+}
+
+impl Policy {
+    const ALL: [(&'static str, Self); 3] =
+        [("enforce", Self::Enforce), ("default-on", Self::DefaultOn), ("opt-in", Self::OptIn)];
+}
+
+impl std::str::FromStr for Policy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|(name, _)| *name == text);
+        found.map(|(_, policy)| policy).ok_or_else(|| {
+            let names = Self::ALL.map(|(name, _)| name).join(", ");
+            Error::parameter("watermark policy", text.escape_debug(), names)
+        })
+    }
+}
+
+/// The operator's side of generation: the table `[generation]` of the configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GenerationSettings {
+    /// Who decides whether a text is marked.
+    pub policy: Policy,
+    /// Texts that step together. 1 to 1024.
+    pub max_batch: usize,
+    /// Texts that may wait for a place. At most 100000.
+    pub queue: usize,
+    /// Tokens, of prompts and new ones together, that all texts under way may hold in their
+    /// caches. At least 1.
+    pub cache_tokens: usize,
+    /// Prompt tokens of one text that a step reads. At least 1.
+    pub prompt_chunk: usize,
+    /// Threads of the engine; one per core when not given. 1 to 512.
+    pub threads: Option<usize>,
+    /// Further names under which requests may ask for the model.
+    pub aliases: Vec<String>,
+    /// Alternatives that a request may ask for at each token. At most 100.
+    pub max_logprobs: usize,
+    /// What a request may do to sampling under [`Policy::Enforce`].
+    pub enforce: EnforceBounds,
+}
+
+impl Default for GenerationSettings {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            max_batch: 8,
+            queue: 64,
+            cache_tokens: 32_768,
+            prompt_chunk: 64,
+            threads: None,
+            aliases: Vec::new(),
+            max_logprobs: 20,
+            enforce: EnforceBounds::default(),
+        }
+    }
+}
+
+impl GenerationSettings {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming the setting.
+    pub fn check(&self) -> Result<()> {
+        let within = |name, value: usize, least: usize, most: usize| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(Error::parameter(name, value, format!("{least} to {most}")))
+        };
+        within("generation.max_batch", self.max_batch, 1, 1024)?;
+        within("generation.queue", self.queue, 0, 100_000)?;
+        within("generation.cache_tokens", self.cache_tokens, 1, usize::MAX)?;
+        within("generation.prompt_chunk", self.prompt_chunk, 1, usize::MAX)?;
+        within("generation.threads", self.threads.unwrap_or(1), 1, 512)?;
+        within("generation.max_logprobs", self.max_logprobs, 0, 100)?;
+        self.enforce.check()
+    }
+}
+
+/// The bounds of sampling under [`Policy::Enforce`]: the table `[generation.enforce]`.
+///
+/// A mark lives in the choice that sampling leaves. A request that leaves none, or that reads the
+/// unmarked distribution off to draw from it elsewhere, gets unmarked text however strong the
+/// mark is. `docs/serve.md` derives the defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnforceBounds {
+    /// Least temperature; 0, greedy decoding, stays allowed where the scheme marks it.
+    pub min_temperature: f64,
+    /// Least `top_k` that is not off.
+    pub min_top_k: i64,
+    /// Least `top_p`.
+    pub min_top_p: f64,
+    /// Largest `min_p`.
+    pub max_min_p: f64,
+    /// Largest size of an entry of `logit_bias`, in logits.
+    pub max_abs_logit_bias: f64,
+    /// Alternatives that a request may ask for at each token.
+    pub max_logprobs: usize,
+    /// Further sampling fields that requests may use without a bound, by name.
+    pub allow: Vec<String>,
+}
+
+impl Default for EnforceBounds {
+    fn default() -> Self {
+        Self {
+            min_temperature: 0.5,
+            min_top_k: 10,
+            min_top_p: 0.7,
+            max_min_p: 0.2,
+            max_abs_logit_bias: 1.0,
+            max_logprobs: 0,
+            allow: Vec::new(),
+        }
+    }
+}
+
+/// Sampling fields that have no bound under [`Policy::Enforce`]: refused unless
+/// [`EnforceBounds::allow`] names them.
+pub const UNBOUNDED_FIELDS: [&str; 8] = [
+    "typical_p",
+    "epsilon_cutoff",
+    "eta_cutoff",
+    "top_n_sigma",
+    "mirostat",
+    "bad_words",
+    "allowed_tokens",
+    "order",
+];
+
+impl EnforceBounds {
+    fn check(&self) -> Result<()> {
+        let at_least_0 = |name, value: f64| {
+            if value.is_finite() && value >= 0.0 {
+                return Ok(());
+            }
+            Err(Error::parameter(name, value, "a finite number of at least 0"))
+        };
+        at_least_0("generation.enforce.min_temperature", self.min_temperature)?;
+        at_least_0("generation.enforce.min_top_p", self.min_top_p)?;
+        at_least_0("generation.enforce.max_min_p", self.max_min_p)?;
+        at_least_0("generation.enforce.max_abs_logit_bias", self.max_abs_logit_bias)?;
+        match self.allow.iter().find(|name| !UNBOUNDED_FIELDS.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(Error::parameter(
+                "generation.enforce.allow",
+                name,
+                format!("names out of {}", UNBOUNDED_FIELDS.join(", ")),
+            )),
+        }
+    }
+}

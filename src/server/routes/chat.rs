@@ -1,0 +1,20 @@
+//! `POST /v1/chat/completions`: answers conversations, in the shape of the OpenAI interface.
+
+use axum::extract::{Request, State as Extract};
+use axum::response::Response;
+use axum::routing::post;
+
+use crate::server::access::Role;
+use crate::server::error::ApiError;
+use crate::server::generation::{Endpoint, answer};
+use crate::server::router::{Need, Route};
+use crate::server::state::State;
+
+pub(super) fn route() -> Route {
+    let path = Endpoint::Chat.path();
+    Route { path, need: Need::Role(Role::Operator), methods: post(chat) }
+}
+
+async fn chat(Extract(state): Extract<State>, request: Request) -> Result<Response, ApiError> {
+    answer(Endpoint::Chat, request, &state).await
+}
