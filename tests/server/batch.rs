@@ -150,7 +150,7 @@ fn processor_seconds(id: u32) -> f64 {
 #[cfg(target_os = "linux")]
 fn a_client_that_leaves_stops_the_work() {
     let service = Service::tiny(&[]);
-    let words: Vec<String> = (0..600).map(|place| format!("word{place}")).collect();
+    let words: Vec<String> = (0..600).map(|i| format!("word{i}")).collect();
     let text = words.join(" ");
     let line = json!({"text": text, "windows": true}).to_string() + "\n";
     // Minutes of work.

@@ -129,8 +129,8 @@ impl Plan {
                 && options.details == TokenDetails::Omit
                 && options.sentences == Sentences::Omit
         };
-        length.saturating_mul(looks * self.profiles.len()) <= QUICK
-            && !self.entropy
+        !self.entropy
+            && length.saturating_mul(looks * self.profiles.len()) <= QUICK
             && self.profiles.iter().all(plain)
     }
 
