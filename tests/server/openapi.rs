@@ -101,9 +101,9 @@ fn every_field_of_a_request_is_described_and_no_other() {
 /// not read their bodies.
 fn declared(name: &str) -> BTreeSet<String> {
     let source = include_str!("../../src/server/generation/body.rs");
-    let body = source.split_once(&format!("pub struct {name} {{")).unwrap().1;
+    let body = source.split_once(&format!(" struct {name} {{")).unwrap().1;
     let body = body.split_once("\n}").unwrap().0;
-    let fields = body.lines().filter_map(|line| line.trim().strip_prefix("pub "));
+    let fields = body.lines().filter_map(|line| line.trim().strip_prefix("pub(super) "));
     fields.map(|field| field.split_once(':').unwrap().0.to_owned()).collect()
 }
 
