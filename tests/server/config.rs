@@ -91,3 +91,44 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     assert_eq!(code, "body_too_large");
     assert!(message.contains("2001") && message.contains("2000"), "{message}");
 }
+
+/// The file of docs/deploy.md starts as it stands, with the files that the page says to make.
+#[test]
+fn the_published_configuration_starts() {
+    let user = User::new();
+    let tokenizer = tiny_tokenizer();
+    for year in ["2025", "2026"] {
+        // Another first digit for each year.
+        let key = format!("{}{}", &year[3..], &KEY[1..]);
+        let file = user.key(&format!("news-{year}.key"), &key);
+        let shown = user.run(&["profile", "show", "--key-file", &file, "--tokenizer", &tokenizer]);
+        assert_eq!(shown.code, 0, "{}", shown.block());
+        user.file(&format!("news-{year}.json"), &shown.stdout);
+    }
+    let keys = user.path("apikeys.json").display().to_string();
+    let reviewer = add(&user, "editor", "reviewer", &keys);
+    let published = include_str!("../../docs/deploy/serve.toml");
+    let tokenizer = format!("standing = \"active\"\ntokenizer = {tokenizer:?}\n");
+    let audit = user.path("audit.jsonl").display().to_string();
+    let config = published
+        .replace("/var/log/wm/audit.jsonl", &audit)
+        .replace(
+            "key_file = \"news-2026.key\"\n",
+            &format!("key_file = \"news-2026.key\"\n{tokenizer}"),
+        )
+        .replace("standing = \"retired\"\n", &tokenizer.replace("active", "retired"));
+    let config = user.file("serve.toml", config);
+    let service = Service::start(user, &["--config", &config, "--no-engine"]);
+    let key = format!("Bearer {reviewer}");
+    let headers = [("Authorization", key.as_str())];
+    let profiles = crate::client::send(service.address, "GET", "/v1/profiles", &headers, b"");
+    let standing = |index: usize| {
+        let profile = &profiles.json()["data"][index];
+        (
+            profile["name"].as_str().unwrap().to_owned(),
+            profile["standing"].as_str().unwrap().to_owned(),
+        )
+    };
+    assert_eq!(standing(0), ("news-2026".to_owned(), "active".to_owned()));
+    assert_eq!(standing(1), ("news-2025".to_owned(), "retired".to_owned()));
+}
