@@ -189,7 +189,6 @@ fn a_list_of_inputs_has_an_item_for_each() {
     let reply = service.post("/v1/detect", &body).json();
     let verdict = json!({"schema": "greenmark/verdict/1", "verdict": "not_detected"});
     let result = json!({"object": "greenmark.profiles", "verdict": "not_detected",
-        "profile": reply["data"][0]["result"]["profile"],
         "results": [{"profile": "first", "report": verdict},
             {"profile": "second", "report": verdict}]});
     assert_eq!(reply["data"], json!([{"index": 0, "result": result}]));
@@ -237,9 +236,17 @@ fn a_page_shows_the_text_and_the_report() {
     assert_eq!(service.user.run(&flags).code, 0);
     let own = crate::support::read(service.user.path("x.html"));
     assert_eq!(page, own.replace(&file, "letter &amp; co"));
-    for (field, value) in
-        [("inputs", json!(["a"])), ("profiles", json!("all")), ("detail", json!("verdict"))]
-    {
+    // A page of several profiles is that of the report that decides, which pays for all.
+    let three = of_three();
+    let text = marked(300, KEY_B);
+    let body = json!({"text": text, "profiles": "all", "format": "html"});
+    let reply = three.post("/v1/detect", &body);
+    assert_eq!(reply.status, 200);
+    let joined = three.post("/v1/detect", &json!({"text": text, "profiles": "all"})).json();
+    assert_eq!(joined["profile"], "second");
+    let log10_p = joined["corrected_log10_p"].as_f64().unwrap();
+    assert!(log10_p < -10.0 && reply.text().contains("second"), "{}", reply.text());
+    for (field, value) in [("inputs", json!(["a"])), ("detail", json!("verdict"))] {
         let mut body = json!({"format": "html", "text": "a"});
         body[field] = value;
         if field == "inputs" {

@@ -57,8 +57,8 @@ fn a_public_key_learns_verdicts_and_nothing_else() {
     let detect = |body: Value| service.post("public", "/v1/detect", &body);
     assert_eq!(detect(json!({"text": text})).json(), verdict);
     assert_eq!(detect(json!({"text": text, "detail": "verdict"})).json(), verdict);
-    let normalised = json!({"text": text, "normalize": ["nfc"], "profile": "default"});
-    assert_eq!(detect(normalised).json(), verdict);
+    let named = json!({"text": text, "profile": "default"});
+    assert_eq!(detect(named).json(), verdict);
     let several = detect(json!({"text": text, "profiles": "all"})).json();
     let expected = json!({"object": "greenmark.profiles", "verdict": "watermarked",
         "profile": "default", "results": [{"profile": "default", "report": verdict}]});
@@ -68,6 +68,7 @@ fn a_public_key_learns_verdicts_and_nothing_else() {
     for (field, value) in [
         ("detail", json!("report")),
         ("detail", json!("tokens")),
+        ("normalize", json!(["nfc"])),
         ("windows", json!(true)),
         ("windows", json!(false)),
         ("sentences", json!(true)),
@@ -146,4 +147,52 @@ fn many_texts_in_one_request_cost_a_public_key_what_they_cost_one_by_one() {
         reply.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let judged = rows.iter().filter(|row| row["report"]["verdict"] == "insufficient").count();
     assert_eq!(judged, 6, "{rows:?}");
+}
+
+/// Which profiles a public key asks for must not move the threshold: three thresholds would tell
+/// how far a text is from each.
+#[test]
+fn a_public_key_pays_for_every_profile_whichever_it_asks_for() {
+    let user = User::new();
+    let keys = user.path("keys.json").display().to_string();
+    let key_of = |role: &str| {
+        let run = user.run(&["apikey", "add", role, "--role", role, "--keys-file", &keys]);
+        format!("Bearer {}", run.stdout.trim())
+    };
+    let (public, reviewer) = (key_of("public"), key_of("reviewer"));
+    let mut config = String::from("[access]\nkeys_file = \"keys.json\"\npublic_rate = 0\n");
+    for (name, first) in [("a", "0"), ("b", "1"), ("c", "2")] {
+        let file = user.key(&format!("{name}.key"), &format!("{first}{}", &KEY[1..]));
+        let tokenizer = tiny_tokenizer();
+        config.push_str("[[profiles]]\n");
+        config.push_str(&["name = \"", name, "\"\nkey_file = \"", &file, "\"\n"].concat());
+        config.push_str(&["tokenizer = \"", &tokenizer, "\"\n"].concat());
+    }
+    let config = user.file("service.toml", config);
+    let service = Service::start(user, &["--no-engine", "--config", &config]);
+    let ask = |key: &str, body: &Value| {
+        let headers = [("Content-Type", "application/json"), ("Authorization", key)];
+        let body = body.to_string();
+        client::send(service.address, "POST", "/v1/detect", &headers, body.as_bytes()).json()
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for length in 10..30 {
+        let text = marked(length, KEY);
+        let all = ask(&reviewer, &json!({"text": text, "profiles": "all"}));
+        let verdict = &all["results"][0]["report"]["verdict"];
+        for asked in
+            [json!({"profile": "a"}), json!({"profiles": ["a"]}), json!({"profiles": "all"})]
+        {
+            let mut body = asked.clone();
+            body["text"] = json!(text);
+            let reply = ask(&public, &body);
+            let own = match reply.get("results") {
+                Some(results) => &results[0]["report"]["verdict"],
+                None => &reply["verdict"],
+            };
+            assert_eq!(own, verdict, "{length} tokens, {asked}");
+        }
+        seen.insert(verdict.as_str().unwrap().to_owned());
+    }
+    assert!(seen.len() > 1, "the lengths must cross a threshold: {seen:?}");
 }
