@@ -109,11 +109,8 @@ fn the_published_configuration_starts() {
     let reviewer = add(&user, "editor", "reviewer", &keys);
     // With the retired profile that stands in it as an example.
     let published = include_str!("../../docs/deploy/serve.toml").replace("\n#", "\n");
-    let published = published
-        .lines()
-        .filter(|line| !line.starts_with(' '))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let published =
+        published.lines().filter(|line| !line.starts_with(' ')).collect::<Vec<_>>().join("\n");
     let tokenizer = format!("standing = \"active\"\ntokenizer = {tokenizer:?}\n");
     let audit = user.path("audit.jsonl").display().to_string();
     let config = published

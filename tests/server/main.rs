@@ -16,6 +16,8 @@ mod client;
 mod config;
 mod cors;
 mod detect;
+#[cfg(feature = "engine")]
+mod entropy;
 mod file;
 #[cfg(feature = "engine")]
 mod generation;
