@@ -1,6 +1,6 @@
 """The bars of the service under load, printed one a line. Everything is bounded in count and time.
 
-usage: load.py health | generations [MINUTES] | throughput | kill
+usage: load.py health | generations [MINUTES] | throughput | kill | sizing
 """
 
 import collections
@@ -215,6 +215,38 @@ def kill():
         )
 
 
+def sizing():
+    """The table of docs/deploy.md: memory and speed of one service on this machine."""
+    mebi = 2**20
+    with Service(flags=["--no-engine"]) as service:
+        print(f"| detection, idle | {service.resident() / mebi:.0f} MiB |")
+        (text,) = large_texts(1, 5_000_000)
+        started = time.monotonic()
+        service.request("POST", "/v1/detect", {"text": text}, timeout=600)
+        took = time.monotonic() - started
+        print(f"| one text of 5 MB | {took:.1f} s, then {service.resident() / mebi:.0f} MiB |")
+        started = time.monotonic()
+        service.request("POST", "/v1/detect", {"text": text[:1_000_000], "windows": True}, timeout=600)
+        print(f"| one text of 1 MB with windows | {time.monotonic() - started:.1f} s |")
+        lines = "\n".join(json.dumps({"text": text[:1000]}) for text in passages() * 40)
+        started = time.monotonic()
+        _, _, reply = service.request(
+            "POST", "/v1/detect/batch", lines, {"Content-Type": "application/x-ndjson"}, timeout=600
+        )
+        rate = reply.count(b"\n") / (time.monotonic() - started)
+        print(f"| a batch of texts of 1 kB | {rate:.0f} texts/s |")
+    with Service("[generation]\nmax_batch = 8\n") as service:
+        print(f"| with the default model, idle | {service.resident() / mebi:.0f} MiB |")
+        for texts in (1, 2, 4, 8):
+            ask = {"prompt": "The harbour was quiet", "max_tokens": 200, "min_tokens": 200, "n": texts}
+            started = time.monotonic()
+            service.request("POST", "/v1/completions", ask, timeout=600)
+            rate = 200 * texts / (time.monotonic() - started)
+            print(f"| {texts} texts at once | {rate:.0f} tokens/s in all |")
+        print(f"| after them | {service.resident() / mebi:.0f} MiB |")
+    return True
+
+
 if __name__ == "__main__":
     name, *rest = sys.argv[1:] or ["?"]
     checks = {
@@ -222,6 +254,7 @@ if __name__ == "__main__":
         "generations": lambda: generations(float(rest[0]) if rest else 5.0),
         "throughput": throughput,
         "kill": kill,
+        "sizing": sizing,
     }
     if name not in checks:
         sys.exit(__doc__)
