@@ -261,6 +261,32 @@ fn a_service_whose_log_hangs_goes_on_and_ends() {
     guarded.service.until_said("the audit log takes no lines");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_standard_error_that_nobody_reads_holds_nobody_up() {
+    use std::io::{BufRead, BufReader};
+    let user = crate::support::User::new();
+    let key = user.key("key", KEY);
+    let tokenizer = crate::support::tiny_tokenizer();
+    let args = ["serve", "--offline", "--no-engine", "--port", "0", "--access-log"];
+    let own = ["--key-file", &key, "--tokenizer", &tokenizer];
+    let mut command = user.command(&[&args[..], &own].concat());
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // Read until the service is there, and then no more.
+    let said = BufReader::new(child.stderr.take().unwrap());
+    let mut said = said.lines().map(|line| line.unwrap());
+    let prefix = "wm: listening on http://";
+    let address = said.find_map(|line| line.strip_prefix(prefix).map(str::to_owned)).unwrap();
+    let address = address.parse().unwrap();
+    // Some 90 KiB of lines, where a pipe holds 64.
+    for count in 0..600 {
+        let reply = send(address, "GET", "/health", &[], b"");
+        assert_eq!(reply.status, 200, "{count}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
 fn every_line_is_written_before_the_service_ends() {
     let mut guarded = Guarded::start(&["--audit-log", "audit.jsonl"], "");

@@ -204,8 +204,10 @@ impl KeyFile {
         // A new file under a link that leads nowhere would hide the one that should be there, on
         // a disk that is not mounted for example.
         if self.exists()? {
-            let place = fs::canonicalize(&self.0);
-            return place.map(Self).map_err(|error| Error::io("follow the link", &self.0, error));
+            let remedy = "make the link lead to the file of API keys, or remove it";
+            return fs::canonicalize(&self.0).map(Self).map_err(|error| {
+                Error::file(&self.0, None, format!("cannot follow the link: {error}"), remedy)
+            });
         }
         Ok(self.clone())
     }

@@ -55,7 +55,7 @@ struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
-    changed: Option<(i64, i64)>,
+    changed: (i64, i64),
     length: u64,
     inode: u64,
 }
@@ -161,14 +161,14 @@ impl Stamp {
 
 /// When content, mode or owner changed, in seconds and nanoseconds.
 #[cfg(unix)]
-fn changed(metadata: &fs::Metadata) -> Option<(i64, i64)> {
+fn changed(metadata: &fs::Metadata) -> (i64, i64) {
     use std::os::unix::fs::MetadataExt;
-    Some((metadata.ctime(), metadata.ctime_nsec()))
+    (metadata.ctime(), metadata.ctime_nsec())
 }
 
 #[cfg(not(unix))]
-fn changed(_metadata: &fs::Metadata) -> Option<(i64, i64)> {
-    None
+fn changed(_metadata: &fs::Metadata) -> (i64, i64) {
+    (0, 0)
 }
 
 #[cfg(unix)]
