@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::prf::{Key, PrfTag, hex};
+use crate::prf::{Key, PrfTag, from_hex, hex};
 
 const SEED_TAG: PrfTag = PrfTag::new("greenmark/signing/1");
 const DOCUMENT_TAG: &[u8] = b"greenmark/signed-report/1\n";
@@ -87,7 +87,7 @@ impl FromStr for PublicKey {
             Error::parameter("public key", found, "the 64 hexadecimal digits of an Ed25519 key")
         };
         let bytes =
-            bytes_of::<32>(text).ok_or_else(|| wrong("text that is not 64 hexadecimal digits"))?;
+            from_hex::<32>(text).ok_or_else(|| wrong("text that is not 64 hexadecimal digits"))?;
         ed25519_dalek::VerifyingKey::from_bytes(&bytes)
             .ok()
             // Under a key of small order one signature fits many documents.
@@ -167,11 +167,14 @@ pub fn verify(text: &str) -> Result<Verified> {
             ));
         }
     };
-    let Some(Value::String(value)) = block.remove("value") else {
-        return Err(form("signature.value", "128 hexadecimal digits"));
-    };
-    let value =
-        bytes_of::<64>(&value).ok_or_else(|| form("signature.value", "128 hexadecimal digits"))?;
+    // The signature does not cover its own value, which therefore has one spelling only.
+    let value = block.remove("value");
+    let value = value
+        .as_ref()
+        .and_then(Value::as_str)
+        .filter(|digits| !digits.bytes().any(|digit| digit.is_ascii_uppercase()))
+        .and_then(from_hex::<64>)
+        .ok_or_else(|| form("signature.value", "128 lower-case hexadecimal digits"))?;
     let (public_key, signed_at) = read_block(block)?;
     let signature = ed25519_dalek::Signature::from_bytes(&value);
     public_key.0.verify_strict(&signed_bytes(&document)?, &signature).map_err(|_| {
@@ -278,20 +281,6 @@ fn time_text(time: SystemTime) -> Result<String> {
 fn time_of(text: &str) -> Option<SystemTime> {
     let time = humantime::parse_rfc3339(text).ok()?;
     (time_text(time).ok()? == text).then_some(time)
-}
-
-/// The bytes that lower-case or upper-case hexadecimal digits say.
-fn bytes_of<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let [high, low] = digits else { return None };
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        *byte = u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?;
-    }
-    Some(bytes)
 }
 
 /// JSON in which no object has a name twice: readers disagree about what that means.

@@ -1,7 +1,7 @@
 //! The 256-bit secret of a mark: its file, its fingerprint, and nothing that prints it.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use secrecy::zeroize::{Zeroize, Zeroizing};
@@ -9,10 +9,13 @@ use secrecy::{ExposeSecret, SecretBox};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::prf::hex;
+use crate::prf::{from_hex, hex};
 
 const FINGERPRINT_TAG: &[u8] = b"greenmark/key-fingerprint/1";
 const FORM: &str = "64 hexadecimal digits and a newline";
+
+/// Bytes of the longest file that is read for a key.
+const MAX_BYTES: u64 = 1024;
 
 /// A secret key. It never appears in `Debug`, logs, arguments or requests.
 pub struct Key(SecretBox<[u8; 32]>);
@@ -64,22 +67,10 @@ impl Key {
         if digits.len() != 64 {
             return Err(wrong(format!("text of {} characters", digits.chars().count())));
         }
-        let mut bytes = [0; 32];
-        for (index, byte) in digits.bytes().enumerate() {
-            let digit = match byte {
-                b'0'..=b'9' => byte - b'0',
-                b'a'..=b'f' => byte - b'a' + 10,
-                b'A'..=b'F' => byte - b'A' + 10,
-                _ => {
-                    bytes.zeroize();
-                    return Err(wrong(format!("a non-hexadecimal character at place {index}")));
-                }
-            };
-            bytes[index / 2] = bytes[index / 2] << 4 | digit;
-        }
-        let key = Self::from_bytes(bytes);
-        bytes.zeroize();
-        Ok(key)
+        let place = digits.bytes().position(|digit| !digit.is_ascii_hexdigit());
+        from_hex(digits).map(Self::from_bytes).ok_or_else(|| {
+            wrong(format!("a non-hexadecimal character at place {}", place.unwrap_or_default()))
+        })
     }
 
     /// Reads a key file. A file that others can read is refused.
@@ -87,24 +78,21 @@ impl Key {
     /// # Errors
     /// [`Error::Io`] when it cannot be read, [`Error::File`] when its mode or content is wrong.
     pub fn read(path: &Path) -> Result<Self> {
-        let metadata =
-            fs::metadata(path).map_err(|source| Error::io("read key file", path, source))?;
-        if !metadata.is_file() {
-            let remedy = "name a file; `wm keygen` makes one";
-            return Err(Error::file(path, None, "not a regular file", remedy));
-        }
-        refuse_shared("key", path, &metadata)?;
-        if metadata.len() > 1024 {
+        let action = "read key file";
+        let file = open_private("key", action, path, "name a file; `wm keygen` makes one")?;
+        // One allocation: a growing one would leave copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(2048));
+        file.take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| Error::io(action, path, source))?;
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(Error::file(
                 path,
                 None,
-                format!("{} bytes are no key file", metadata.len()),
+                format!("over {MAX_BYTES} bytes are no key file"),
                 format!("a key file is {FORM}; `wm keygen` makes one"),
             ));
         }
-        let bytes = Zeroizing::new(
-            fs::read(path).map_err(|source| Error::io("read key file", path, source))?,
-        );
         let text = std::str::from_utf8(&bytes).unwrap_or("");
         Self::from_hex(text).map_err(|error| match error {
             Error::Parameter { value, .. } => Error::file(
@@ -123,12 +111,7 @@ impl Key {
     /// [`Error::Io`]; its kind is `AlreadyExists` when the file is there.
     pub fn write_new(&self, path: &Path) -> Result<()> {
         let failed = |source| Error::io("create key file", path, source);
-        let mut text = Zeroizing::new(String::with_capacity(65));
-        for byte in self.expose() {
-            text.push(hex_digit(byte >> 4));
-            text.push(hex_digit(byte & 15));
-        }
-        text.push('\n');
+        let text = Zeroizing::new(hex(self.expose()));
         // Written whole beside its place and then linked there, so that no reader meets half a
         // key and a full disk leaves none. Temporary files have mode 0600.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -136,7 +119,10 @@ impl Key {
         // The system's error names the temporary file, which says nothing to the reader.
         let mut file =
             tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(error.kind().into()))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.write_all(b"\n"))
+            .and_then(|()| file.as_file().sync_all())
+            .map_err(failed)?;
         file.persist_noclobber(path).map(drop).map_err(|error| failed(error.error))
     }
 
@@ -156,8 +142,31 @@ impl Key {
     }
 }
 
-fn hex_digit(value: u8) -> char {
-    char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 })
+/// Opens a file of secrets, which nobody else may read or write. What is checked is the file that
+/// is open, whatever stands at its path by then.
+///
+/// # Errors
+/// [`Error::Io`], saying `action`, when it cannot be opened; [`Error::File`] for what is no file,
+/// with `remedy`, and for one that others may read or write.
+pub(crate) fn open_private(
+    what: &str,
+    action: &'static str,
+    path: &Path,
+    remedy: &str,
+) -> Result<File> {
+    let failed = |source| Error::io(action, path, source);
+    let irregular = || Error::file(path, None, "not a regular file", remedy);
+    // To open a pipe may wait for ever.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(irregular());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(irregular());
+    }
+    refuse_shared(what, path, &metadata)?;
+    Ok(file)
 }
 
 /// Refuses a file of secrets that others may read or write.
@@ -165,7 +174,7 @@ fn hex_digit(value: u8) -> char {
 /// # Errors
 /// [`Error::File`] with the command that mends it.
 #[cfg(unix)]
-pub(crate) fn refuse_shared(what: &str, path: &Path, metadata: &fs::Metadata) -> Result<()> {
+fn refuse_shared(what: &str, path: &Path, metadata: &fs::Metadata) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = metadata.permissions().mode() & 0o777;
     let others = mode & 0o077;
@@ -181,7 +190,7 @@ pub(crate) fn refuse_shared(what: &str, path: &Path, metadata: &fs::Metadata) ->
 }
 
 #[cfg(not(unix))]
-pub(crate) fn refuse_shared(_what: &str, _path: &Path, _metadata: &fs::Metadata) -> Result<()> {
+fn refuse_shared(_what: &str, _path: &Path, _metadata: &fs::Metadata) -> Result<()> {
     Ok(())
 }
 
@@ -211,10 +220,6 @@ impl<'de> serde::Deserialize<'de> for KeyFingerprint {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let wrong = || serde::de::Error::custom("a key fingerprint is 16 hexadecimal digits");
-        if text.len() != 16 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(wrong());
-        }
-        let value = u64::from_str_radix(&text, 16).map_err(|_| wrong())?;
-        Ok(Self(value.to_be_bytes()))
+        from_hex(&text).map(Self).ok_or_else(wrong)
     }
 }

@@ -79,6 +79,7 @@ pub struct Metrics {
     generation: Histogram,
     queues: Family<QueueLabels, Gauge>,
     lost_audit_lines: Counter,
+    lost_access_lines: Counter,
     uptime: Gauge<f64, AtomicU64>,
 }
 
@@ -86,6 +87,7 @@ pub struct Metrics {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     pub(super) lost_audit_lines: u64,
+    pub(super) lost_access_lines: u64,
     pub(super) uptime: Duration,
 }
 
@@ -108,6 +110,7 @@ impl Default for Metrics {
             generation: histogram(),
             queues: Family::default(),
             lost_audit_lines: Counter::default(),
+            lost_access_lines: Counter::default(),
             uptime: Gauge::default(),
         };
         metrics.register();
@@ -149,6 +152,8 @@ impl Metrics {
         registry.register("queue_length", "Texts that wait for their turn", self.queues.clone());
         let help = "Audit lines that could not be written";
         registry.register("audit_failures", help, self.lost_audit_lines.clone());
+        let help = "Lines of the access log that could not be written";
+        registry.register("access_log_failures", help, self.lost_access_lines.clone());
         let help = "Time since the service started";
         registry.register_with_unit("uptime", help, Unit::Seconds, self.uptime.clone());
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
@@ -215,6 +220,7 @@ impl Metrics {
     pub(super) fn render(&self, observed: Observed) -> Result<String, ApiError> {
         // Counted elsewhere, and only ever growing there.
         self.lost_audit_lines.inner().store(observed.lost_audit_lines, Ordering::Relaxed);
+        self.lost_access_lines.inner().store(observed.lost_access_lines, Ordering::Relaxed);
         self.uptime.set(observed.uptime.as_secs_f64());
         let mut text = String::new();
         // A String takes every write.

@@ -122,6 +122,70 @@ fn the_default_file_stands_beside_the_default_key() {
     assert!(user.path("elsewhere.json").exists(), "{}", run.block());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_is_followed_and_one_that_leads_nowhere_is_no_new_file() {
+    use std::os::unix::fs::symlink;
+    let user = User::new();
+    std::fs::create_dir(user.path("secrets")).unwrap();
+    symlink("secrets/real.json", user.path("keys.json")).unwrap();
+    let add = |name| user.run(&[&["apikey", "add", name, "--role", "public"], &FILE[..]].concat());
+    add("desk").refused(2, &["keys.json", "follow the link"]);
+    assert!(!user.path("secrets/real.json").exists());
+    let run = user.run(&[
+        "apikey",
+        "add",
+        "first",
+        "--role",
+        "public",
+        "--keys-file",
+        "secrets/real.json",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.block());
+    assert_eq!(add("second").code, 0);
+    assert_eq!(user.run(&[&["apikey", "revoke", "first"], &FILE[..]].concat()).code, 0);
+    assert!(std::fs::symlink_metadata(user.path("keys.json")).unwrap().is_symlink());
+    let real: Value = serde_json::from_str(&read(user.path("secrets/real.json"))).unwrap();
+    let names: Vec<&Value> =
+        real["keys"].as_array().unwrap().iter().map(|key| &key["name"]).collect();
+    assert_eq!(names, ["first", "second"]);
+    assert!(real["keys"][0]["revoked"].is_string());
+    // A path that cannot be looked at is none where no file is.
+    symlink("loop.json", user.path("loop.json")).unwrap();
+    user.run(&["apikey", "add", "a", "--role", "public", "--keys-file", "loop.json"])
+        .refused(2, &["loop.json", "remove it"]);
+    assert!(std::fs::symlink_metadata(user.path("loop.json")).unwrap().is_symlink());
+}
+
+/// Only the administrator can give files away, so only as such does this say anything.
+#[cfg(unix)]
+#[test]
+fn the_administrators_first_key_belongs_to_the_owner_of_the_folder() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let user = User::new();
+    let folder = user.path("service");
+    std::fs::create_dir(&folder).unwrap();
+    if std::fs::metadata(&folder).unwrap().uid() != 0 {
+        return;
+    }
+    chown(&folder, Some(4321), Some(4322)).unwrap();
+    // Somebody's link where the lock should be is not given away.
+    let other = user.file("other", "");
+    for name in ["first", "second"] {
+        let file = ["--keys-file", "service/keys.json"];
+        let run = user.run(&[&["apikey", "add", name, "--role", "public"], &file[..]].concat());
+        assert_eq!(run.code, 0, "{}", run.block());
+        for name in ["keys.json", "keys.json.lock"] {
+            let metadata = std::fs::metadata(folder.join(name)).unwrap();
+            assert_eq!((metadata.uid(), metadata.gid()), (4321, 4322), "{name}");
+            assert_eq!(metadata.mode() & 0o777, 0o600, "{name}");
+        }
+    }
+    std::os::unix::fs::symlink(&other, folder.join("linked.json.lock")).unwrap();
+    user.run(&["apikey", "add", "a", "--role", "public", "--keys-file", "service/linked.json"]);
+    assert_eq!(std::fs::metadata(&other).unwrap().uid(), 0);
+}
+
 #[test]
 fn a_key_that_could_not_be_shown_says_so() {
     let user = User::new();

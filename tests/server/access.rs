@@ -189,6 +189,35 @@ fn keys_come_and_go_while_the_service_runs() {
     eventually(200, || guarded.get("/metrics", &last));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_revocation_that_could_not_be_read_is_read_later() {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+    let guarded = Guarded::start(&[], "");
+    let path = guarded.service.user.path("apikeys.json");
+    let mode = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    // As an editor may leave it, with the key revoked and the mode too wide.
+    let run = ["apikey", "revoke", "operator", "--keys-file", &guarded.keys_file];
+    let copy = guarded.service.user.file("copy.json", std::fs::read(&path).unwrap());
+    assert_eq!(guarded.service.user.run(&run).code, 0);
+    let revoked = std::fs::read(&path).unwrap();
+    std::fs::write(&copy, &revoked).unwrap();
+    std::fs::rename(&copy, &path).unwrap();
+    mode(0o644);
+    // Looked at again and again, it is complained about once.
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(300));
+        guarded.get("/metrics", &guarded.reviewer);
+    }
+    let log = guarded.service.until_said("mode 0644");
+    assert_eq!(log.matches("the API keys stay as they were").count(), 1, "{log}");
+    // Neither time, length nor inode change with the mode.
+    mode(0o600);
+    let reply = eventually(401, || guarded.get("/metrics", &guarded.operator));
+    assert_eq!(reply.error(401).0, "revoked_api_key");
+}
+
 #[test]
 fn a_key_past_its_time_opens_nothing() {
     let guarded = Guarded::start(&[], "");

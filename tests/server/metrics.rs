@@ -116,6 +116,7 @@ fn figures_are_those_of_what_happened() {
     assert_eq!(figure("greenmark_requests_in_flight"), 1.0);
     assert_eq!(figure("greenmark_queue_length{queue=\"judging\"}"), 0.0);
     assert_eq!(figure("greenmark_audit_failures_total"), 0.0);
+    assert_eq!(figure("greenmark_access_log_failures_total"), 0.0);
     assert!(figure("greenmark_uptime_seconds") > 0.0);
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(figure(&format!("greenmark_build_info{{version=\"{version}\"}}")), 1.0);

@@ -115,8 +115,9 @@ fn a_reviewer_reads_reports_and_the_audit_holds_no_text() {
     let body = json!({"inputs": [HUMAN, text]});
     assert_eq!(service.post("reviewer", "/v1/detect", &body).status, 200);
     assert_eq!(service.post("reviewer", "/v1/detect", &json!({"text": ""})).status, 200);
-    let audit = read(service.service.user.path("audit.jsonl"));
-    let lines: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let path = service.service.user.path("audit.jsonl");
+    let lines = crate::audit::until_lines(&path, 4);
+    let audit = read(&path);
     assert_eq!(lines.len(), 4, "{audit}");
     assert_eq!(
         (&lines[0]["action"], &lines[0]["caller"]),

@@ -192,6 +192,7 @@ fn each_refusal_says_what_does_not_hold() {
         ("09:53:23Z", "09:53:23.0Z", "signature.signed_at is not a time"),
         ("\"1851a6", "\"zz51a6", "signature.public_key is not"),
         ("\"value\": \"5f", "\"value\": \"", "signature.value is not 128"),
+        ("\"value\": \"5f", "\"value\": \"5F", "signature.value is not 128 lower-case"),
         ("\"value\"", "\"key_id\": \"a\", \"value\"", "signature.key_id is no field"),
     ] {
         let text = VECTOR.replacen(old, new, 1);

@@ -3,10 +3,11 @@
 //!
 //! It is written whole beside its place and renamed there, under a lock that every writer takes,
 //! so that a reader never meets half a file and no change is lost. A killed writer leaves at most
-//! its unfinished copy, which the next one removes.
+//! its unfinished copy, which the next one removes. A link is followed: the file that it names is
+//! replaced, not the link.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use super::key::{ApiKey, KeyHash};
 use super::moment::Moment;
 use super::role::Role;
 use crate::error::{Error, Result};
-use crate::prf::refuse_shared;
+use crate::prf::open_private;
 use crate::server::profiles::check_name;
 
 const VERSION: u32 = 1;
@@ -106,14 +107,16 @@ impl KeyFile {
     /// its content is damaged.
     pub fn read(&self) -> Result<Vec<StoredKey>> {
         let path = &self.0;
-        let failed = |source| Error::io("read the API keys in", path, source);
-        let metadata = fs::metadata(path).map_err(failed)?;
-        refuse_shared("file of API keys", path, &metadata)?;
+        let action = "read the API keys in";
+        let file = open_private("file of API keys", action, path, REMEDY)?;
         let damaged = |problem: String| Error::file(path, None, problem, REMEDY);
-        if !metadata.is_file() || metadata.len() > MAX_BYTES {
-            return Err(damaged("not a file of API keys".to_owned()));
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| Error::io(action, path, source))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(damaged(format!("over {MAX_BYTES} bytes are no file of API keys")));
         }
-        let bytes = fs::read(path).map_err(failed)?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Err(damaged("the file of API keys is empty".to_owned()));
         }
@@ -147,8 +150,10 @@ impl KeyFile {
         if let Some(expires) = expires.filter(|expires| *expires <= created) {
             return Err(Error::parameter("expires", expires, "a moment to come"));
         }
-        let lock = self.lock()?;
-        let mut keys = if self.0.exists() { self.read()? } else { Vec::new() };
+        let place = self.place()?;
+        let lock = place.lock()?;
+        // A file that is there and cannot be looked at holds keys all the same.
+        let mut keys = if place.exists()? { place.read()? } else { Vec::new() };
         if keys.iter().any(|key| key.name == name) {
             let allowed = "a name that no key has or had, because logs tell keys by their names";
             return Err(Error::parameter("API key name", format!("{name} twice"), allowed));
@@ -156,7 +161,7 @@ impl KeyFile {
         let key = ApiKey::generate()?;
         let (name, sha256) = (name.to_owned(), key.hash());
         keys.push(StoredKey { name, role, sha256, created, expires, revoked: None });
-        self.write(keys, &lock)?;
+        place.write(keys, &lock)?;
         Ok(key)
     }
 
@@ -165,8 +170,9 @@ impl KeyFile {
     /// # Errors
     /// [`Error::Parameter`] when there is no such key; [`Error::Io`] and [`Error::File`].
     pub fn revoke(&self, name: &str) -> Result<Moment> {
-        let lock = self.lock()?;
-        let mut keys = self.read()?;
+        let place = self.place()?;
+        let lock = place.lock()?;
+        let mut keys = place.read()?;
         let Some(key) = keys.iter_mut().find(|key| key.name == name) else {
             let path = self.0.display();
             let allowed = format!("a name that `wm apikey list` shows for {path}");
@@ -177,8 +183,33 @@ impl KeyFile {
         }
         let now = Moment::now();
         key.revoked = Some(now);
-        self.write(keys, &lock)?;
+        place.write(keys, &lock)?;
         Ok(now)
+    }
+
+    /// Whether there is such a file, or a link of this name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the system does not say so.
+    pub fn exists(&self) -> Result<bool> {
+        match fs::symlink_metadata(&self.0) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io("look for the API keys in", &self.0, error)),
+        }
+    }
+
+    /// The file itself where the path is a link.
+    fn place(&self) -> Result<Self> {
+        // A new file under a link that leads nowhere would hide the one that should be there, on
+        // a disk that is not mounted for example.
+        if self.exists()? {
+            let remedy = "make the link lead to the file of API keys, or remove it";
+            return fs::canonicalize(&self.0).map(Self).map_err(|error| {
+                Error::file(&self.0, None, format!("cannot follow the link: {error}"), remedy)
+            });
+        }
+        Ok(self.clone())
     }
 
     /// Waits until no other writer is at work. The system gives the lock back when the file is
@@ -186,9 +217,15 @@ impl KeyFile {
     fn lock(&self) -> Result<File> {
         let path = self.beside(".lock");
         let failed = |source| Error::io("lock", &path, source);
-        let file = private(OpenOptions::new().create(true).write(true).truncate(false))
-            .open(&path)
-            .map_err(failed)?;
+        let file = match private(OpenOptions::new().create_new(true).write(true)).open(&path) {
+            // Only a lock made here is given away, never what somebody's link leads to.
+            Ok(file) => self.give(&file).map(|()| file),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                OpenOptions::new().write(true).open(&path)
+            }
+            Err(error) => Err(error),
+        };
+        let file = file.map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(file)
     }
@@ -200,7 +237,7 @@ impl KeyFile {
         text.push(b'\n');
         let new = self.beside(".new");
         match fs::remove_file(&new) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(failed(error));
             }
             _ => {}
@@ -208,19 +245,25 @@ impl KeyFile {
         let mut file =
             private(OpenOptions::new().create_new(true).write(true)).open(&new).map_err(failed)?;
         file.write_all(&text).map_err(failed)?;
-        self.keep_owner(&file).map_err(failed)?;
+        self.give(&file).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         fs::rename(&new, &self.0).map_err(failed)?;
         sync_folder(&self.0).map_err(failed)
     }
 
-    /// An administrator may add a key to a service that runs as another user, who must be able to
-    /// read the file afterwards.
+    /// Gives a new file to the owner of the one before. An administrator may add a key to a
+    /// service that runs as another user, who must be able to read the file afterwards. The first
+    /// file that the administrator (user 0) makes goes to the owner of its folder.
     #[cfg(unix)]
-    fn keep_owner(&self, file: &File) -> std::io::Result<()> {
+    fn give(&self, file: &File) -> std::io::Result<()> {
         use std::os::unix::fs::{MetadataExt, fchown};
-        let Ok(old) = fs::metadata(&self.0) else { return Ok(()) };
         let new = file.metadata()?;
+        let old = match fs::metadata(&self.0) {
+            Ok(old) => old,
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Err(_) if new.uid() != 0 => return Ok(()),
+            Err(_) => fs::metadata(folder(&self.0))?,
+        };
         if (old.uid(), old.gid()) == (new.uid(), new.gid()) {
             return Ok(());
         }
@@ -229,7 +272,7 @@ impl KeyFile {
 
     #[cfg(not(unix))]
     #[expect(clippy::unused_self, reason = "the twin of the function above")]
-    fn keep_owner(&self, _file: &File) -> std::io::Result<()> {
+    fn give(&self, _file: &File) -> std::io::Result<()> {
         Ok(())
     }
 
@@ -255,8 +298,13 @@ pub(in crate::server) fn private(options: &mut OpenOptions) -> &mut OpenOptions 
 /// A rename lasts through a power cut once its folder is on the disk.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> std::io::Result<()> {
+    File::open(folder(path))?.sync_all()
+}
+
+#[cfg(unix)]
+fn folder(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    folder.unwrap_or(Path::new("."))
 }
 
 #[cfg(not(unix))]

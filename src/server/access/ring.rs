@@ -2,7 +2,7 @@
 //!
 //! The file is looked at when a request comes, a few times a second at most: a key that was
 //! revoked opens nothing more within that time, without a signal and without a thread. A file that
-//! is damaged or gone changes nothing but the log.
+//! cannot be read, is damaged or gone changes nothing but the log, and is tried again at every look.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -38,13 +38,24 @@ pub(super) struct Entry {
 #[derive(Debug)]
 struct Look {
     last: Instant,
+    /// The file as it was before it was read the last time with success.
     seen: Option<Stamp>,
+    /// What the log was told last, if the file could not be read since.
+    failure: Option<Failure>,
 }
 
-/// What changes when a file is written or replaced.
+/// Why the file could not be read, and as which.
+#[derive(Debug, PartialEq, Eq)]
+struct Failure {
+    stamp: Option<Stamp>,
+    reason: String,
+}
+
+/// What changes when a file is written or replaced, or when its mode or owner changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
+    changed: (i64, i64),
     length: u64,
     inode: u64,
 }
@@ -55,7 +66,7 @@ impl KeyRing {
     /// # Errors
     /// As [`KeyFile::read`], and [`Error::File`] when no key in it opens anything.
     pub fn open(file: KeyFile, rates: Rates) -> Result<Self> {
-        let look = Look { seen: Stamp::of(&file), last: Instant::now() };
+        let look = Look { seen: Stamp::of(&file), last: Instant::now(), failure: None };
         let keys = file.read()?;
         let now = Moment::now();
         if !keys.iter().any(|key| key.status(now) == KeyStatus::Active) {
@@ -98,21 +109,29 @@ impl KeyRing {
             look.last = Instant::now();
             let stamp = Stamp::of(&self.file);
             if stamp != look.seen {
-                look.seen = stamp;
-                self.read_again();
+                self.read_again(stamp, &mut look);
             }
         }
         Arc::clone(&self.entries.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn read_again(&self) {
+    /// Only what was read counts as seen: a key that was revoked must not stay valid because the
+    /// file could not be read at the first try.
+    fn read_again(&self, stamp: Option<Stamp>, look: &mut Look) {
         match self.file.read() {
             Ok(keys) => {
+                (look.seen, look.failure) = (stamp, None);
                 log(&format!("read {} API keys again", keys.len()));
                 let mut held = self.entries.write().unwrap_or_else(PoisonError::into_inner);
                 *held = Arc::new(entries(keys, &held, &self.rates));
             }
-            Err(error) => log(&format!("the API keys stay as they were: {error}")),
+            Err(error) => {
+                let failure = Some(Failure { stamp, reason: error.to_string() });
+                if look.failure != failure {
+                    log(&format!("the API keys stay as they were: {error}"));
+                    look.failure = failure;
+                }
+            }
         }
     }
 }
@@ -133,10 +152,23 @@ impl Stamp {
         let metadata = fs::metadata(file.path()).ok()?;
         Some(Self {
             modified: metadata.modified().ok(),
+            changed: changed(&metadata),
             length: metadata.len(),
             inode: inode(&metadata),
         })
     }
+}
+
+/// When content, mode or owner changed, in seconds and nanoseconds.
+#[cfg(unix)]
+fn changed(metadata: &fs::Metadata) -> (i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.ctime(), metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn changed(_metadata: &fs::Metadata) -> (i64, i64) {
+    (0, 0)
 }
 
 #[cfg(unix)]

@@ -27,7 +27,10 @@ async fn metrics(Extract(state): Extract<State>) -> Result<impl IntoResponse, Ap
     if let Ok(Ready { generator: Some(generator), .. }) = state.ready() {
         metrics.set_queue_length(QueueKind::Generation, generator.load().waiting);
     }
-    let observed =
-        Observed { lost_audit_lines: state.audit().lost(), uptime: state.started().elapsed() };
+    let observed = Observed {
+        lost_audit_lines: state.audit().lost(),
+        lost_access_lines: state.audit().lost_access(),
+        uptime: state.started().elapsed(),
+    };
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], metrics.render(observed)?))
 }

@@ -19,7 +19,7 @@ pub(super) fn resolve(args: &ServeArgs, config: &AccessConfig) -> Result<Access>
         (_, file) => {
             let (file, is_default) = file?;
             // Whoever made keys where they stand by default means them to be needed.
-            if is_default && !file.path().exists() {
+            if is_default && !file.exists()? {
                 Access::local()
             } else {
                 Access::with_keys(KeyRing::open(file, config.rates())?)
@@ -33,8 +33,8 @@ pub(super) fn resolve(args: &ServeArgs, config: &AccessConfig) -> Result<Access>
 pub(super) fn audit(args: &ServeArgs, config: &AccessConfig) -> Result<Audit> {
     let audit = match args.audit_log.as_deref().or(config.audit_log.as_deref()) {
         Some(path) => Audit::file(path)?,
-        None => Audit::standard_error(),
+        None => Audit::standard_error()?,
     };
     let is_on = args.access_log || config.access_log.unwrap_or_default();
-    Ok(audit.access_log(if is_on { AccessLog::On } else { AccessLog::Off }))
+    Ok(audit.access_log(if is_on { AccessLog::On } else { AccessLog::Off })?)
 }

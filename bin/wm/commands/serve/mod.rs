@@ -75,6 +75,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
             generator.abort();
             generator.join();
         }
+        state.audit().flush();
         match error {
             Some(error) => Err(error),
             None => Ok(Exit::Success),
