@@ -99,7 +99,7 @@ const CASES = {
     await check(page);
     assert.match(await heading(page), /Too little text/);
     // Windows are looked for, so that 2^-16 is the first to reach alpha.
-    assert.match(await result(page), /3 tokens could be tested\. A conclusion takes at least 16, even if all of them are green/);
+    assert.match(await result(page), /4 tokens could be tested\. A conclusion takes at least 16, even if all of them are green/);
     await accessible(page, "a short text");
     await picture(page, "short");
   },
@@ -172,6 +172,9 @@ const CASES = {
     const { format, profile, profiles } = request.postDataJSON();
     assert.deepEqual({ format, profile, profiles }, { format: "html", profile: undefined, profiles: "all" });
     assert.equal((await request.response()).status(), 200);
+    await page.click('button[aria-label="Open Pasted text, other"]');
+    await page.waitForFunction(() => /No watermark/.test(document.querySelector(".verdict h2").textContent));
+    assert.doesNotMatch(await result(page), /Download the HTML report/);
     // A short text counts what both pay.
     await page.fill("#text", "The boat came in.");
     await check(page);

@@ -89,7 +89,9 @@ function actions(item, page) {
       html.disabled = false;
     }
   });
-  return el("div", { class: "row actions" }, html, json, button("Print", () => window.print()));
+  // The service draws one report of several: that of the watermark that decides.
+  const drawn = item.profile === null || item.decides;
+  return el("div", { class: "row actions" }, drawn && html, json, button("Print", () => window.print()));
 }
 
 function figures(report) {
