@@ -14,19 +14,24 @@ use super::state::{Room, State};
 /// How long a request waits for the common memory of bodies before it is sent away.
 const ROOM_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Reads the whole body; the second value holds its share of the common memory.
+/// Bytes of a body that need no share of the common memory: the number of connections bounds them.
+/// So nobody's large bodies can keep out an ordinary request.
+const FREE: usize = 64 << 10;
+
+/// Bytes of the common memory that are taken at a time.
+pub(super) const STEP: usize = 256 << 10;
+
+/// Reads the whole body; the second value holds its share of the common memory, which is taken as
+/// the bytes arrive: what a head declares costs nobody anything.
 ///
 /// # Errors
 /// 413 when it is longer than the limit, 408 when it takes too long, 503 when too many bodies are
 /// held, 400 when it breaks off.
 pub(super) async fn read_body(request: Request, state: &State) -> Result<(Bytes, Room), ApiError> {
-    let limit = state.limits().max_body;
-    let declared = declared_length(&request, limit)?;
-    let room = take_room(state, declared.unwrap_or(limit)).await?;
-    let read = collect(request, limit, declared.unwrap_or(0));
-    let bytes =
-        timeout(state.limits().body_time, read).await.map_err(|_| too_slow(state.limits()))??;
-    Ok((bytes, room))
+    declared_length(&request, state.limits().max_body)?;
+    timeout(state.limits().body_time, collect(request, state))
+        .await
+        .map_err(|_| too_slow(state.limits()))?
 }
 
 /// Waits for a share of the common memory of bodies.
@@ -65,8 +70,10 @@ pub(super) fn declared_length(request: &Request, limit: usize) -> Result<Option<
     }
 }
 
-async fn collect(request: Request, limit: usize, expected: usize) -> Result<Bytes, ApiError> {
+async fn collect(request: Request, state: &State) -> Result<(Bytes, Room), ApiError> {
+    let limit = state.limits().max_body;
     let mut stream = request.into_body().into_data_stream();
+    let (mut room, mut reserved) = (Room::none(), FREE);
     let mut first = None;
     let mut whole = Vec::new();
     while let Some(piece) = stream.next().await {
@@ -75,18 +82,22 @@ async fn collect(request: Request, limit: usize, expected: usize) -> Result<Byte
         if size > limit {
             return Err(too_large(size as u64, limit));
         }
+        if size > reserved {
+            let more = (size - reserved).max(STEP);
+            room.join(take_room(state, more).await?);
+            reserved += more;
+        }
         // Most bodies come in one piece, which is passed on as it is.
         match (first.take(), whole.is_empty()) {
             (None, true) => first = Some(piece),
             (Some(before), _) => {
-                whole.reserve(expected.max(size));
                 whole.extend_from_slice(&before);
                 whole.extend_from_slice(&piece);
             }
             (None, false) => whole.extend_from_slice(&piece),
         }
     }
-    Ok(first.unwrap_or_else(|| whole.into()))
+    Ok((first.unwrap_or_else(|| whole.into()), room))
 }
 
 /// The body is longer than the limit.

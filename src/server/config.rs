@@ -142,7 +142,13 @@ impl LimitsConfig {
             shutdown_time: seconds("shutdown_seconds", self.shutdown_seconds, base.shutdown_time)?,
             workers: number("workers", self.workers, base.workers)?,
             waiting: number("waiting", self.waiting, base.waiting)?,
-            inputs: number("inputs", self.inputs, base.inputs)?,
+            inputs: match number("inputs", self.inputs, base.inputs)? {
+                inputs if inputs <= Limits::MOST_INPUTS => inputs,
+                inputs => {
+                    let allowed = format!("at most {}", Limits::MOST_INPUTS);
+                    return Err(Error::parameter("inputs", inputs, allowed));
+                }
+            },
             entropy_tokens: number("entropy_tokens", self.entropy_tokens, base.entropy_tokens)?,
         })
     }

@@ -52,7 +52,12 @@ pub struct ApiError {
     message: String,
     param: Option<String>,
     retry_after: Option<u64>,
+    cause: Option<String>,
 }
+
+/// What went wrong inside, on its way to the log.
+#[derive(Clone, Debug)]
+pub(super) struct Cause(pub(super) String);
 
 impl ApiError {
     /// An error reply with a stable `code` for programs and a sentence for people.
@@ -62,7 +67,8 @@ impl ApiError {
         code: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self { status, kind, code, message: message.into(), param: None, retry_after: None }
+        let message = message.into();
+        Self { status, kind, code, message, param: None, retry_after: None, cause: None }
     }
 
     /// A field with a value that is not allowed (400).
@@ -117,6 +123,11 @@ impl ApiError {
         self
     }
 
+    /// What went wrong inside, for the log.
+    pub(super) fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
     /// The HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -158,8 +169,7 @@ impl From<Error> for ApiError {
             }
             (_, ErrorKind::Input) => Self::bad_request("invalid_request", error.to_string()),
             (_, ErrorKind::Environment | ErrorKind::Internal) => {
-                super::layers::log(&format!("internal error: {error}"));
-                Self::internal()
+                Self { cause: Some(error.to_string()), ..Self::internal() }
             }
         }
     }
@@ -169,6 +179,9 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body())).into_response();
         response.extensions_mut().insert(ErrorCode(self.code));
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(Cause(cause));
+        }
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

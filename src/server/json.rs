@@ -19,13 +19,21 @@ pub struct Json<T> {
     pub room: Room,
 }
 
-impl<T: DeserializeOwned> FromRequest<State> for Json<T> {
+/// Longest body that the thread which answers reads itself; a longer one is work for the pool.
+const QUICK: usize = 64 << 10;
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &State) -> Result<Self, ApiError> {
         require_json(&request)?;
         let (bytes, room) = read_body(request, state).await?;
-        Ok(Self { value: from_slice(&bytes)?, room })
+        let value = if bytes.len() <= QUICK {
+            from_slice(&bytes)?
+        } else {
+            state.pool().run(move || from_slice(&bytes)).await??
+        };
+        Ok(Self { value, room })
     }
 }
 

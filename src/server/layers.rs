@@ -15,7 +15,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::access::{Caller, Origin};
 use super::audit::AccessEntry;
-use super::error::{ApiError, ErrorCode, ErrorType};
+use super::error::{ApiError, Cause, ErrorCode, ErrorType};
 use super::metrics::InFlight;
 use super::state::State;
 use crate::prf::hex;
@@ -51,6 +51,7 @@ pub(super) async fn around(
     let method = method_name(request.method());
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("unmatched", MatchedPath::as_str).to_owned();
+    let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(RequestId(id.clone()));
     request.extensions_mut().insert(started);
     let limit = state.limits().reply_time;
@@ -63,7 +64,15 @@ pub(super) async fn around(
         )
         .into_response()
     });
+    if let Some(Cause(cause)) = response.extensions().get() {
+        log(&format!("request {id}: internal error: {cause}"));
+    }
+    let is_unread = has_body && answers_the_head(response.status());
     let headers = response.headers_mut();
+    if is_unread {
+        // A proxy must not give the rest of this body to the next request.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, id);
     }
@@ -110,6 +119,11 @@ fn finish(response: Response, mut tail: Tail) -> Response {
             tail.entry.bytes += length as u64;
         }))
     })
+}
+
+/// Whether a reply of this status may have been made before the body was read.
+fn answers_the_head(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403..=405 | 408 | 413 | 415 | 421 | 429 | 500 | 503 | 504)
 }
 
 /// Methods by name; a client may write anything there.

@@ -31,6 +31,11 @@ pub struct Limits {
     pub entropy_tokens: usize,
 }
 
+impl Limits {
+    /// The most that [`Limits::inputs`] can be: longer lists are not read to their end.
+    pub const MOST_INPUTS: usize = 16_384;
+}
+
 impl Default for Limits {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -14,7 +14,7 @@ use super::metrics::Metrics;
 use super::pool::Pool;
 use super::profiles::Profiles;
 use crate::error::{Error, Result};
-use crate::extract::{Extracted, Format, Isolation, isolated};
+use crate::extract::{Extracted, Format, Isolation, Limits as FileLimits, isolated};
 use crate::signature::SigningKey;
 
 /// Bytes that one permit of the common memory stands for.
@@ -45,6 +45,8 @@ struct Shared {
     metrics: Metrics,
     /// One permit for each process that reads a file.
     readers: Semaphore,
+    /// One permit: the model reads one standing text at a time.
+    reading: Arc<Semaphore>,
     pool: Pool,
     memory: Arc<Semaphore>,
     ready: OnceLock<Ready>,
@@ -62,7 +64,23 @@ pub struct Ready {
 
 /// A share of the memory for bodies, given back when dropped.
 #[derive(Debug)]
-pub struct Room(#[expect(dead_code, reason = "its drop is its use")] Option<OwnedSemaphorePermit>);
+pub struct Room(Option<OwnedSemaphorePermit>);
+
+impl Room {
+    /// No share.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Holds `other` too.
+    pub(super) fn join(&mut self, other: Self) {
+        match (&mut self.0, other.0) {
+            (Some(own), Some(other)) => own.merge(other),
+            (own @ None, other) => *own = other,
+            (Some(_), None) => {}
+        }
+    }
+}
 
 impl State {
     /// The state of a service that is not ready yet.
@@ -80,6 +98,7 @@ impl State {
             started: Instant::now(),
             metrics: Metrics::default(),
             readers: Semaphore::new(limits.workers),
+            reading: Arc::new(Semaphore::new(1)),
             setup,
         })))
     }
@@ -122,6 +141,18 @@ impl State {
     #[must_use]
     pub fn signer(&self) -> Option<&SigningKey> {
         self.0.setup.signer.as_ref()
+    }
+
+    /// Waits for the turn of a text that the model is to read; it computes on all cores.
+    pub(super) async fn reading_turn(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.0.reading).acquire_owned().await.ok()
+    }
+
+    /// The largest file, part of a file and text.
+    #[must_use]
+    pub fn file_limits(&self) -> &FileLimits {
+        &self.0.setup.reader.limits
     }
 
     /// The text of a file of a foreign format, read by a process that can be lost.

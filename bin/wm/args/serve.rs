@@ -45,7 +45,7 @@ pub(crate) struct ServeArgs {
     /// user when it exists
     #[arg(long, value_name = "FILE", env = "WM_KEYS_FILE")]
     pub(crate) keys_file: Option<PathBuf>,
-    /// A key file whose key signs every report (wm keygen makes one)
+    /// A key file whose key signs every report (wm keygen --signing makes one)
     #[arg(long, value_name = "FILE", env = "WM_SIGNING_KEY")]
     pub(crate) signing_key: Option<PathBuf>,
     /// The file for audit lines; standard error when left out

@@ -8,12 +8,9 @@ use axum::extract::Request;
 use futures_util::StreamExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::server::body::{broken_off, declared_length, take_room, too_large, too_slow};
+use crate::server::body::{STEP, broken_off, declared_length, take_room, too_large, too_slow};
 use crate::server::error::ApiError;
 use crate::server::state::{Room, State};
-
-/// Bytes of the common memory that are taken at a time.
-const STEP: usize = 256 << 10;
 
 /// The lines of one body, without those that hold white space only.
 #[derive(Debug)]

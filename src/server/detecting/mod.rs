@@ -3,6 +3,7 @@
 //! The role of the caller decides what a request may ask and how much a reply says. No statistics
 //! and no verdict is made here.
 
+mod capped;
 mod input;
 mod lines;
 mod plan;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use super::capped::Capped;
 use super::input::{Input, RawInput};
 use super::request::{DetectRequest, Names, RawDetail, RawForm};
 use crate::detect::{Alpha, DetectOptions, Sentences, TokenDetails, WindowSearch};
@@ -97,9 +98,19 @@ impl Plan {
         if entropy && state.ready()?.generator.is_none() {
             return Err(engine_absent());
         }
+        if entropy && (entrance == Entrance::Batch || matches!(inputs, Inputs::Several(_))) {
+            let message = "the model reads one text a request; send it alone";
+            return Err(ApiError::invalid("entropy", message));
+        }
         let form = form(&request, entrance, &inputs)?;
         let served = profiles(&state.ready()?.profiles, &request)?;
-        let count = NonZeroU64::new(served.len() as u64).unwrap_or(NonZeroU64::MIN);
+        // A public key always pays for every profile: were the price of its choice, the choice
+        // would move the threshold and so tell a score.
+        let paid = match caller.role {
+            Role::Public => state.ready()?.profiles.all().len(),
+            Role::Reviewer | Role::Operator => served.len(),
+        };
+        let count = NonZeroU64::new(paid as u64).unwrap_or(NonZeroU64::MIN);
         let profiles = served
             .into_iter()
             .map(|served| {
@@ -108,7 +119,7 @@ impl Plan {
                 Ok(Chosen { name: served.name.clone(), detector })
             })
             .collect::<Result<_, ApiError>>()?;
-        let names = request.normalize.iter().flatten();
+        let normalizers = normalizers(&request)?;
         let plan = Self {
             state: state.clone(),
             profiles,
@@ -119,12 +130,17 @@ impl Plan {
                 Some(RawDetail::Report | RawDetail::Tokens) | None => Detail::Report,
             },
             form,
-            normalizers: names.map(|name| Normalizer::parse(name)).collect::<Result<_, _>>()?,
+            normalizers,
             sentences: request.sentences == Some(true),
             entropy,
             prompt: request.prompt,
         };
         Ok((plan, inputs))
+    }
+
+    /// Whether the model reads the text, which takes seconds.
+    pub(in crate::server) fn reads_with_the_model(&self) -> bool {
+        self.entropy
     }
 
     /// The names of the profiles, in the order of the reply.
@@ -140,7 +156,7 @@ fn inputs(
     most: usize,
 ) -> Result<Inputs, ApiError> {
     let (text, tokens) = (request.text.take(), request.tokens.take());
-    let list = request.inputs.take();
+    let list = request.inputs.take().map(|Capped(list)| list);
     let refuse = |field: &'static str, message: &str| Err(ApiError::invalid(field, message));
     if entrance != Entrance::Batch && request.id.is_some() {
         return refuse("id", "`id` belongs to the lines of /v1/detect/batch");
@@ -188,9 +204,6 @@ fn form(request: &DetectRequest, entrance: Entrance, inputs: &Inputs) -> Result<
     if !matches!(inputs, Inputs::One(_)) {
         return refuse("format", "a page shows one text; send each of `inputs` by itself");
     }
-    if request.profiles.is_some() {
-        return refuse("format", "a page shows one profile; give `profile` in place of `profiles`");
-    }
     if request.detail == Some(RawDetail::Verdict) {
         return refuse("detail", "a page shows the whole report; leave out `detail`");
     }
@@ -199,6 +212,20 @@ fn form(request: &DetectRequest, entrance: Entrance, inputs: &Inputs) -> Result<
         return refuse("name", &format!("a heading has at most {LONGEST_NAME} characters"));
     }
     Ok(Form::Html(name.to_owned()))
+}
+
+/// Each change once: a list of a million names would be a name of many megabytes in the report.
+fn normalizers(request: &DetectRequest) -> Result<Vec<Normalizer>, ApiError> {
+    let mut found = Vec::new();
+    for name in request.normalize.iter().flat_map(|Capped(names)| names) {
+        let next = Normalizer::parse(name)?;
+        if found.contains(&next) {
+            let message = format!("{} stands twice; give each change once", next.name());
+            return Err(ApiError::invalid("normalize", message));
+        }
+        found.push(next);
+    }
+    Ok(found)
 }
 
 fn profiles<'a>(

@@ -1,10 +1,10 @@
 //! From the bytes of a file to the text that is judged.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use axum::body::Bytes;
 
-use crate::extract::{Extracted, Format, Note};
+use crate::extract::{Extracted, Format, Note, text};
 use crate::server::error::ApiError;
 use crate::server::state::State;
 
@@ -18,11 +18,21 @@ pub(in crate::server) async fn read(
     media_type: Option<&str>,
     bytes: Bytes,
 ) -> Result<Extracted, ApiError> {
-    let name = (!name.is_empty()).then(|| Path::new(name));
+    let name = (!name.is_empty()).then(|| PathBuf::from(name));
     // What a browser says of a file that it does not know says nothing.
     let media_type = media_type.filter(|declared| *declared != "application/octet-stream");
-    let format = Format::detect(name, media_type, &bytes)?;
-    Ok(state.extract(format, &bytes).await?)
+    let media_type = media_type.map(str::to_owned);
+    let (limits, file) = (*state.file_limits(), bytes.clone());
+    // Plain text waits behind nobody's foreign file.
+    let plain = move || {
+        let format = Format::detect(name.as_deref(), media_type.as_deref(), &file)?;
+        let read = format.is_plain().then(|| text(format, &file, &limits)).transpose()?;
+        Ok::<_, crate::error::Error>((format, read))
+    };
+    match state.pool().run(plain).await?? {
+        (_, Some(extracted)) => Ok(extracted),
+        (format, None) => Ok(state.extract(format, &bytes).await?),
+    }
 }
 
 /// What a reader should know about the text of a file, in words.

@@ -56,8 +56,10 @@ pub(in crate::server) enum Outcome<'a> {
 pub(in crate::server) struct Several<'a> {
     object: &'static str,
     verdict: Verdict,
-    /// The name of the profile whose report decides.
-    profile: &'a str,
+    /// The name of the profile whose report decides. Beside a bare verdict it is told of a mark
+    /// only: which of several misses comes closest is a score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a str>,
     #[serde(flatten)]
     figures: Option<Figures>,
     results: Vec<Named<'a>>,
@@ -108,7 +110,11 @@ impl Plan {
         Ok(Outcome::Result(Several {
             object: "greenmark.profiles",
             verdict: joined.verdict,
-            profile: self.profiles.get(joined.deciding).map_or("", |chosen| &chosen.name),
+            profile: self
+                .profiles
+                .get(joined.deciding)
+                .filter(|_| self.detail == Detail::Report || joined.verdict == Verdict::Watermarked)
+                .map(|chosen| chosen.name.as_str()),
             figures: (self.detail == Detail::Report).then_some(Figures {
                 corrected_log10_p: joined.corrected_log10_p,
                 hypotheses: joined.hypotheses,

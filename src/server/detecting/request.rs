@@ -7,9 +7,11 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::capped::Capped;
 use super::input::RawInput;
 use crate::server::access::{Caller, Role};
 use crate::server::error::ApiError;
+use crate::server::limits::Limits;
 use crate::token::TokenId;
 
 /// A detection request. [`Plan::resolve`](super::Plan::resolve) says what each field may be.
@@ -18,13 +20,13 @@ use crate::token::TokenId;
 pub(in crate::server) struct DetectRequest {
     pub(super) text: Option<String>,
     pub(super) tokens: Option<Vec<TokenId>>,
-    pub(super) inputs: Option<Vec<RawInput>>,
+    pub(super) inputs: Option<Capped<RawInput, { Limits::MOST_INPUTS }>>,
     /// The caller's name for a line of a batch.
     pub(in crate::server) id: Option<Value>,
     pub(super) profile: Option<String>,
     pub(super) profiles: Option<Names>,
     pub(super) detail: Option<RawDetail>,
-    pub(super) normalize: Option<Vec<String>>,
+    pub(super) normalize: Option<Capped<String, 16>>,
     pub(super) windows: Option<bool>,
     pub(super) sentences: Option<bool>,
     pub(super) entropy: Option<bool>,
@@ -79,6 +81,7 @@ impl DetectRequest {
         }
         let asked = [
             ("detail", self.detail.is_some_and(|detail| detail != RawDetail::Verdict)),
+            ("normalize", self.normalize.is_some()),
             ("windows", self.windows.is_some()),
             ("sentences", self.sentences.is_some()),
             ("entropy", self.entropy.is_some()),
@@ -128,6 +131,7 @@ impl<'de> Visitor<'de> for NamesVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Names, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Names::These)
+        let Capped::<_, 1024>(names) = Capped::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(Names::These(names))
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::server::access::Caller;
 use crate::server::audit::Entry;
 use crate::server::error::ApiError;
-use crate::server::layers::RequestId;
+use crate::server::layers::{RequestId, log};
 use crate::server::pool::PoolError;
 use crate::server::state::State;
 
@@ -92,7 +92,8 @@ impl Plan {
             Input::Text(text) => {
                 let entropy = match &self.state.ready()?.generator {
                     Some(generator) if self.entropy => {
-                        let most = self.state.limits().entropy_tokens;
+                        // It is read once a profile: what the mark could do differs.
+                        let most = self.state.limits().entropy_tokens / self.profiles.len().max(1);
                         Some(generator.uncertainty(detector, text, prompt, most)?)
                     }
                     _ => None,
@@ -152,10 +153,11 @@ impl Plan {
             }
         };
         let lists = |detector: &Detector| detector.options().details == TokenDetails::Include;
+        let length = length.saturating_mul(self.profiles.len());
         if length > LONGEST_LISTED && self.profiles.iter().any(|chosen| lists(&chosen.detector)) {
             let message = format!(
-                "the tokens of a text are listed up to {LONGEST_LISTED} bytes, and this one has \
-                 {length}; leave out `detail` and `format`"
+                "the tokens of a text are listed up to {LONGEST_LISTED} bytes, times the profiles, \
+                 and this one has {length}; leave out `detail` and `format`"
             );
             return Err(ApiError::invalid("detail", message));
         }
@@ -164,6 +166,13 @@ impl Plan {
 }
 
 impl Asker {
+    /// Says in the log what went wrong inside, for an error that is a part of a reply.
+    fn log(&self, error: &ApiError) {
+        if let Some(cause) = error.cause() {
+            log(&format!("request {}: internal error: {cause}", self.request.0));
+        }
+    }
+
     /// Pays for a request with this many texts, which stand in the field `param`.
     ///
     /// # Errors
@@ -188,6 +197,28 @@ impl Asker {
         self.state.pool().run(move || job(&asker)).await?
     }
 
+    /// Runs `job` where it belongs: a text that the model reads takes its turn on a thread beside
+    /// the pool, so that seconds of reading keep nobody else waiting.
+    ///
+    /// # Errors
+    /// As [`Asker::run`].
+    pub(in crate::server) async fn run_under<T: Send + 'static>(
+        &self,
+        plan: &Plan,
+        job: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        if !plan.entropy {
+            return self.run(job).await;
+        }
+        let turn = self.state.reading_turn().await;
+        let asker = self.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            job(&asker)
+        });
+        read.await.map_err(|_| ApiError::internal())?
+    }
+
     /// Runs `job`, and waits while the pool is full: for the parts of a request that was let in.
     ///
     /// # Errors
@@ -201,7 +232,7 @@ impl Asker {
             match self.state.pool().run(move || job(&asker)).await {
                 Err(PoolError::Full) => sleep(PAUSE).await,
                 Err(error) => return Err(error.into()),
-                Ok(result) => return result,
+                Ok(result) => return result.inspect_err(|error| self.log(error)),
             }
         }
     }

@@ -190,11 +190,13 @@ impl Generator {
             return Err(ApiError::invalid("entropy", message));
         }
         let ids: Vec<TokenId> = detector.pieces(text)?.iter().map(|piece| piece.id).collect();
-        if ids.len() > most {
+        let before =
+            prompt.map_or(Ok(0), |prompt| Ok::<_, Error>(self.engine.prompt_ids(prompt)?.len()))?;
+        let read = before + ids.len();
+        if read > most {
             let message = format!(
-                "the model of this service reads up to {most} tokens, and this text has {}; leave \
-                 out `entropy`",
-                ids.len()
+                "the model of this service reads up to {most} tokens, and prompt and text have \
+                 {read}; leave out `entropy`"
             );
             return Err(ApiError::invalid("entropy", message));
         }

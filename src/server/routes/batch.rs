@@ -104,7 +104,19 @@ fn judge(asker: &Asker, index: usize, line: &Line) -> Vec<u8> {
         let judged = plan.judge(&input, asker)?;
         Ok(written(&Item { index, id: id.as_ref(), outcome: plan.outcome(&judged)? }))
     });
-    judged.unwrap_or_else(|error| error_line(index, id.as_ref(), &error))
+    judged.unwrap_or_else(|error| {
+        let id = id.or_else(|| id_of(line.bytes()));
+        error_line(index, id.as_ref(), &error)
+    })
+}
+
+/// The `id` of a line that is wrong elsewhere, where it can still be read.
+fn id_of(line: &[u8]) -> Option<Value> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: Option<Value>,
+    }
+    serde_json::from_slice::<Named>(line).ok()?.id
 }
 
 fn error_line(index: usize, id: Option<&Value>, error: &ApiError) -> Vec<u8> {

@@ -36,17 +36,20 @@ async fn detect(
     let asker = Asker { state, caller, request, action: "detect" };
     match inputs {
         Inputs::One(input) => {
+            asker.charge("profiles", plan.names().count())?;
             let (media_type, bytes) = if plan.is_quick(&input) {
                 one(&asker, &plan, &input)?
             } else {
+                let plan = Arc::new(plan);
+                let own = Arc::clone(&plan);
                 // The body's share of the memory is given back with the text.
-                let job = move |asker: &Asker| one(asker, &plan, &input).inspect(|_| drop(room));
-                asker.run(job).await?
+                let job = move |asker: &Asker| one(asker, &own, &input).inspect(|_| drop(room));
+                asker.run_under(&plan, job).await?
             };
             Ok(([(CONTENT_TYPE, media_type)], bytes).into_response())
         }
         Inputs::Several(inputs) => {
-            asker.charge("inputs", inputs.len())?;
+            asker.charge("inputs", inputs.len().saturating_mul(plan.names().count()))?;
             Ok(([(CONTENT_TYPE, JSON)], list(items(asker, plan, inputs), room)).into_response())
         }
         Inputs::None => Err(ApiError::internal()),
@@ -57,7 +60,8 @@ const JSON: &str = "application/json";
 
 fn one(asker: &Asker, plan: &Plan, input: &Input) -> Result<(&'static str, Vec<u8>), ApiError> {
     let judged = plan.judge(input, asker)?;
-    match (&plan.form, judged.reports.first(), input) {
+    // A page of several profiles is that of the one that decides; its report pays for all.
+    match (&plan.form, judged.reports.get(judged.joined.deciding), input) {
         (Form::Html(name), Some(report), input) => {
             let text = match input {
                 Input::Text(text) => Some(text.as_str()),

@@ -142,14 +142,19 @@ async fn item(asker: &Asker, plan: Arc<Plan>, index: usize, sent: Sent) -> Vec<u
             let format = extracted.format.name();
             let notes = Arc::new(notes(&extracted));
             let (name, input) = (Arc::clone(&name), Arc::new(Input::Text(extracted.text)));
+            let own = Arc::clone(&plan);
             let job = move |asker: &Asker| {
-                let judged = plan.judge(&input, asker)?;
+                let judged = own.judge(&input, asker)?;
                 let Input::Text(text) = &*input else { return Err(ApiError::internal()) };
                 let reading = Some(Shown { format, notes: &notes, text });
-                let outcome = plan.outcome(&judged)?;
+                let outcome = own.outcome(&judged)?;
                 Ok(json(&Item { index, name: &name, reading, outcome }))
             };
-            asker.run_patiently(job).await
+            if plan.reads_with_the_model() {
+                asker.run_under(&plan, job).await
+            } else {
+                asker.run_patiently(job).await
+            }
         }
     };
     judged.unwrap_or_else(|error| {

@@ -28,8 +28,7 @@ impl ServedModel {
         let source =
             WeightsSource { model: self.spec.clone(), offline: self.offline, threads: None };
         let (model, path) = load_model(&source)?;
-        let named = self.tokenizer.as_deref().filter(|named| named.exists());
-        let engine = TextEngine::open(model, &path, named)?;
+        let engine = TextEngine::open(model, &path, self.tokenizer.as_deref())?;
         Ok(Generator::start(name(&self.spec, &path), engine, self.settings, profiles)?)
     }
 }

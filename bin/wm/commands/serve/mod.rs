@@ -27,6 +27,11 @@ const ANSWERING: usize = 2;
 const OTHER_FILES: u64 = 256;
 
 pub(super) fn run(args: &ServeArgs) -> Result<Exit> {
+    // A panic's own message may quote the text that it tripped over.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+        note!("internal error: a panic{place}; please report it");
+    }));
     // What is wrong with files and flags is said before anything listens.
     let settings = Settings::resolve(args)?;
     let limits = settings.setup.limits.clone();

@@ -55,7 +55,13 @@ impl Settings {
         let wanted_profiles = wanted_profiles(args, config.profiles)?;
         let model = generates.then(|| ServedModel {
             spec: args.model.clone().or(config.model.spec).unwrap_or_else(|| "default".to_owned()),
-            tokenizer: config.model.tokenizer.or_else(|| args.tokenizer.clone().map(PathBuf::from)),
+            // The flag may be a model's name, which says nothing about a file.
+            tokenizer: args
+                .tokenizer
+                .as_ref()
+                .map(PathBuf::from)
+                .filter(|file| file.exists())
+                .or(config.model.tokenizer),
             offline: args.offline,
             settings: generation,
         });
