@@ -146,9 +146,10 @@ impl Report {
             .collect();
         let evidence = &decides.look.evidence;
         let green = decides.green;
+        let verdict = conclude(decides, options);
         Self {
             schema: SCHEMA,
-            verdict: conclude(decides, options),
+            verdict,
             z: decides.test.z,
             z_status: decides.test.z_status(),
             p_value: decides.test.p.p_value(),
@@ -159,6 +160,10 @@ impl Report {
             alpha: options.alpha.value(),
             tokens: evidence.outcomes.len() as u64,
             scored: decides.scored,
+            needed: match verdict {
+                Verdict::Insufficient => needed(null, sharing, options),
+                Verdict::Watermarked | Verdict::NotDetected => None,
+            },
             green,
             green_fraction: green
                 .filter(|_| decides.scored > 0)
@@ -196,8 +201,6 @@ fn whole_text<'a>(
 ) -> Candidate<'a> {
     let test = Test::new(null, &look.evidence);
     let scored = look.evidence.scored;
-    let within_reach =
-        test.best_attainable.is_none_or(|best| best.corrected(hypotheses) <= options.alpha.log());
     Candidate {
         look,
         family: Family::Whole,
@@ -209,8 +212,39 @@ fn whole_text<'a>(
         evidence: evidence_summary(null, &test, scored),
         corrected: test.p.corrected(hypotheses),
         hypotheses,
-        sufficient: scored > 0 && scored >= options.min_scored && within_reach,
+        sufficient: enough(null, scored, hypotheses, options),
     }
+}
+
+/// Whether `scored` tokens can conclude anything when `hypotheses` tests share alpha.
+fn enough(null: Null, scored: u64, hypotheses: u64, options: &DetectOptions) -> bool {
+    let best = Test::best_attainable(null, scored);
+    scored > 0
+        && scored >= options.min_scored
+        && best.is_none_or(|best| best.corrected(hypotheses) <= options.alpha.log())
+}
+
+/// The smallest number of scored tokens that is [`enough`] for a scheme that counts.
+fn needed(null: Null, hypotheses: u64, options: &DetectOptions) -> Option<u64> {
+    if !null.counts() {
+        return None;
+    }
+    let enough = |scored| enough(null, scored, hypotheses, options);
+    // More tokens only make the best tail smaller, so that the answer can be closed in on.
+    let (mut low, mut high) = (0, options.min_scored.max(1));
+    while !enough(high) {
+        low = high;
+        high = high.checked_mul(2)?;
+    }
+    while low + 1 < high {
+        let middle = u64::midpoint(low, high);
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
 }
 
 /// The test of the best window of a look. It can conclude what the look's own test can

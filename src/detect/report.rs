@@ -220,6 +220,11 @@ pub struct Report {
     pub tokens: u64,
     /// Tokens counted.
     pub scored: u64,
+    /// Tokens that a count of green ones would have to score to conclude anything: the smallest
+    /// number that, all being green, reaches alpha after every correction of this report, or the
+    /// asked minimum when that is larger. Only in `insufficient` reports of counting schemes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed: Option<u64>,
     /// Green tokens (counting schemes).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub green: Option<u64>,

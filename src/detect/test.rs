@@ -54,20 +54,28 @@ impl Test {
     #[must_use]
     pub fn of(null: Null, scored: u64, statistic: f64) -> Self {
         let n = scored as f64;
-        let (mean, deviation, ln_p, best) = match null {
+        let (mean, deviation, ln_p) = match null {
             Null::Bernoulli(rate) => (
                 n * rate,
                 (n * rate * (1.0 - rate)).sqrt(),
                 ln_binomial_upper(scored, whole(statistic), rate),
-                Some(LogProbability::from_ln(n * rate.ln())),
             ),
-            Null::Exponential => (n, n.sqrt(), ln_gamma_upper(n, statistic), None),
+            Null::Exponential => (n, n.sqrt(), ln_gamma_upper(n, statistic)),
         };
         Self {
             statistic,
             z: (scored > 0).then(|| (statistic - mean) / deviation),
             p: if scored == 0 { LogProbability::ONE } else { LogProbability::from_ln(ln_p) },
-            best_attainable: best,
+            best_attainable: Self::best_attainable(null, scored),
+        }
+    }
+
+    /// The smallest tail that `scored` tokens can give: all of them green. `None` for a sum, which
+    /// has no largest value.
+    pub(crate) fn best_attainable(null: Null, scored: u64) -> Option<LogProbability> {
+        match null {
+            Null::Bernoulli(rate) => Some(LogProbability::from_ln(scored as f64 * rate.ln())),
+            Null::Exponential => None,
         }
     }
 

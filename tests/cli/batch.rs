@@ -47,7 +47,7 @@ fn one_bad_line_is_its_own_record_and_the_rest_goes_on() {
       no mark of key team (1c45091c382083eb) at alpha 3.17e-5; this does not say who or what wrote the text
       not scored of 134 tokens: 1 without context, 71 repeated
     [home]/texts.jsonl:10: z -2.83  p 1.000e0  log10 p 0.00  green 0 of 8  insufficient
-      8 scored tokens are too few to conclude anything (alpha 3.17e-5, --min-scored)
+      8 scored tokens are too few to conclude anything: a count of green tokens needs at least 15 (alpha 3.17e-5, --min-scored)
       not scored of 9 tokens: 1 without context
     ----- stderr -----
     wm: [home]/texts.jsonl (byte 364): line 4: the field `text` is a number, not a text; each line is one JSON object with a text in the field `text`

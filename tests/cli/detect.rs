@@ -62,7 +62,7 @@ fn the_first_line_holds_the_result_and_the_exit_code_the_verdict() {
     exit code: 11
     ----- stdout -----
     z -2.83  p 1.000e0  log10 p 0.00  green 0 of 8  insufficient
-      8 scored tokens are too few to conclude anything (alpha 3.17e-5, --min-scored)
+      8 scored tokens are too few to conclude anything: a count of green tokens needs at least 15 (alpha 3.17e-5, --min-scored)
       not scored of 9 tokens: 1 without context
     ----- stderr -----
     "#);

@@ -159,6 +159,7 @@ fn every_verdict_has_its_words() {
         html
     };
     assert!(page(&report).contains("too little text to conclude anything"));
+    assert!(page(&report).contains("A conclusion takes at least 15, even if all"));
     report.verdict = Verdict::NotDetected;
     assert!(page(&report).contains("not evidence that a person wrote the text"));
     report.verdict = Verdict::Watermarked;

@@ -1,10 +1,11 @@
 //! Verdicts and the form of the report.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use greenmark::detect::{
     Alpha, DetectOptions, Evidence, Look, Outcome, Report, ReportContext, Skipped, TokenDetails,
-    Verdict, gather,
+    Verdict, WindowSearch, gather,
 };
 use greenmark::prf::Key;
 use greenmark::profile::{Profile, SchemeParameters};
@@ -97,6 +98,27 @@ fn below_min_scored_is_insufficient_whatever_it_shows() {
     let options = DetectOptions { min_scored: 50, ..DetectOptions::default() };
     assert_eq!(report_of(&[look(49, 49)], &options).verdict, Verdict::Insufficient);
     assert_eq!(report_of(&[look(50, 50)], &options).verdict, Verdict::Watermarked);
+}
+
+#[test]
+fn a_short_text_says_how_many_tokens_a_conclusion_needs() {
+    let needed = |looks: &[Look], options: &DetectOptions| report_of(looks, options).needed;
+    let plain = DetectOptions::default();
+    // Q(4) = 3.167e-5 lies between 2^-15 and 2^-14.
+    assert_eq!(needed(&[look(0, 14)], &plain), Some(15));
+    assert_eq!(needed(&[look(0, 0)], &plain), Some(15));
+    assert_eq!(needed(&[look(15, 15)], &plain), None);
+    assert_eq!(needed(&[look(0, 15)], &plain), None);
+    // Two looks, two families and three profiles: 12 x 2^-19 = 2.3e-5, and 12 x 2^-18 = 4.6e-5.
+    let looks = [look(0, 18), look_at(vec!["newlines"], Vec::new(), evidence(0, 3))];
+    let profiles = NonZeroU64::new(3).unwrap();
+    let options = DetectOptions { windows: WindowSearch::On, profiles, ..plain };
+    assert_eq!(needed(&looks, &options), Some(19));
+    // What is asked for can be more, and can be all that is missing.
+    let options = DetectOptions { min_scored: 50, ..plain };
+    assert_eq!(needed(&[look(49, 49)], &options), Some(50));
+    let json = serde_json::to_value(report_of(&[look(0, 14)], &plain)).unwrap();
+    assert_eq!(json["needed"], 15);
 }
 
 #[test]
@@ -220,10 +242,14 @@ fn a_sum_scheme_reports_a_sum() {
         entropy: None,
     };
     let looks = [look_at(Vec::new(), ids, evidence)];
-    let report = Report::new(&*scheme, &looks, &DetectOptions::default(), context);
+    let options = DetectOptions::default();
+    let report = Report::new(&*scheme, &looks, &options, context.clone());
+    // A sum of scores has no length at which it first could reach alpha.
+    let short = Report::new(&*scheme, &[look(0, 0)], &options, context);
     let json = serde_json::to_value(&report).unwrap();
     assert!(json.get("green").is_none() && json.get("gamma").is_none());
     assert_eq!(json["scored"], 60);
     assert_eq!(json["tests"][0]["evidence"]["kind"], "sum");
     assert_eq!(json["tests"][0]["evidence"]["variance"], 60.0);
+    assert!(short.verdict == Verdict::Insufficient && short.needed.is_none());
 }

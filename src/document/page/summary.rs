@@ -23,6 +23,13 @@ pub(super) fn verdict(html: &mut String, report: &Report) {
         0 | 1 => String::new(),
         looks => format!(" The figure pays for all {} tests that were in play.", count(looks)),
     };
+    let needed = report.needed.map_or_else(String::new, |needed| {
+        format!(
+            " A conclusion takes at least {}, even if all of them are green; a real marked text \
+             takes many times that.",
+            count(needed)
+        )
+    });
     match report.verdict {
         Verdict::Watermarked => put!(
             html,
@@ -46,8 +53,9 @@ pub(super) fn verdict(html: &mut String, report: &Report) {
             "<p class=\"lead\">There is <b>too little text to conclude anything</b>, in either \
              direction.</p>\n<p>{} could be tested for the mark of the key <b>{key}</b>. That is \
              below the asked minimum, or so few that even a fully marked text would not reach the \
-             accepted rate of false accusations, here {accepted}.</p>\n",
-            counted(report.scored, "token")
+             accepted rate of false accusations, here {accepted}.{needed}</p>\n",
+            // The figures at the top may be those of a window.
+            counted(report.tests.first().map_or(report.scored, |whole| whole.scored), "token")
         ),
     }
     html.push_str("</section>\n");

@@ -106,8 +106,8 @@ pub(super) fn sentences(html: &mut String, page: &Page<'_>) {
     if let Some(first) = sentences.first() {
         put!(
             html,
-            " The corrected p is the p of the sentence alone times {}, the number of sentences \
-             with scored tokens (Bonferroni).",
+            " The corrected p is the p of the sentence alone times {}: once for each sentence with \
+             scored tokens, under every profile that the text was held against (Bonferroni).",
             count(first.hypotheses)
         );
     }

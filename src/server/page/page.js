@@ -135,7 +135,7 @@ byId("text").addEventListener("paste", (event) => {
   if (text.length <= LONG_PASTE) return;
   event.preventDefault();
   const work = (asked, signal) => askText(text, asked, signal);
-  state.waiting.push({ name: NAME_OF_PASTED, size: new Blob([text]).size, work });
+  state.waiting.push({ name: NAME_OF_PASTED, size: bytesOf(text), work });
   listWaiting();
   byId("status").textContent = "The pasted text is long and is kept below the text field.";
 });
@@ -171,20 +171,24 @@ window.addEventListener("drop", (event) => {
 
 // Asking.
 
-/** What is asked for, as fields of a request and as the page speaks of it. */
+/** What is asked for, as fields of a request, and whether windows are among it. */
 function question() {
   const chosen = byId("profile").value;
   const fields = chosen === ALL ? { profiles: ALL } : { profile: chosen };
-  if (isPublic()) return { fields: { ...fields, detail: "verdict" }, windows: false, looks: 1 };
+  if (isPublic()) return { fields: { ...fields, detail: "verdict" }, windows: false };
   const windows = byId("windows").checked;
-  const second = byId("normalize").checked;
   if (windows) fields.windows = true;
   if (byId("sentences").checked) fields.sentences = true;
-  if (second) fields.normalize = ["newlines", "zero-width", "confusables", "nfc"];
+  if (byId("normalize").checked) fields.normalize = ["newlines", "zero-width", "confusables", "nfc"];
   if (byId("entropy").checked && !byId("entropy-choice").hidden) fields.entropy = true;
-  const profiles = chosen === ALL ? byId("profile").options.length - 1 : 1;
-  return { fields, windows, looks: profiles * (windows ? 2 : 1) * (second ? 2 : 1) };
+  return { fields, windows };
 }
+
+/** The length that the service counts: bytes of UTF-8. */
+const bytesOf = (text) => new TextEncoder().encode(text).length;
+
+/** Whether the service refuses to list the tokens of so long a text. */
+const tooLongToList = (error) => error.param === "detail";
 
 function tooLarge(bytes) {
   const most = state.info.detect.max_body;
@@ -196,11 +200,19 @@ function tooLarge(bytes) {
 async function askText(text, asked, signal) {
   // Half of a character, which JSON cannot carry, becomes a replacement character.
   const whole = text.toWellFormed?.() ?? text;
-  const listed = whole.length <= LISTED_BYTES;
-  const detail = asked.fields.detail ?? (listed ? "tokens" : "report");
-  const fields = { ...asked.fields, detail, text: whole };
-  tooLarge(new Blob([JSON.stringify(fields)]).size);
-  const bytes = await api.detect(fields, signal);
+  const read = (detail) => {
+    const fields = { ...asked.fields, detail, text: whole };
+    tooLarge(bytesOf(JSON.stringify(fields)));
+    return api.detect(fields, signal);
+  };
+  const listed = bytesOf(whole) <= LISTED_BYTES;
+  let bytes;
+  try {
+    bytes = await read(asked.fields.detail ?? (listed ? "tokens" : "report"));
+  } catch (error) {
+    if (!listed || !tooLongToList(error)) throw error;
+    bytes = await read("report");
+  }
   const found = { name: NAME_OF_PASTED, text: whole, bytes };
   const reply = api.parse(bytes);
   return entries(found, reply.object === "greenmark.profiles" ? { result: reply } : { report: reply }, asked);
@@ -214,7 +226,7 @@ async function askFile(file, asked, signal) {
   };
   let { bytes, reply } = await read(file.size <= LISTED_BYTES ? "tokens" : "report");
   // A small file may hold a long text.
-  if (reply.error?.param === "detail") ({ bytes, reply } = await read("report"));
+  if (reply.error && tooLongToList(reply.error)) ({ bytes, reply } = await read("report"));
   if (reply.error) throw new api.Problem(422, reply.error);
   return entries({ name: file.name, text: reply.text, notes: reply.notes, bytes }, reply, asked);
 }
@@ -331,14 +343,11 @@ function focusOn(heading) {
 
 /** The HTML report of a result. */
 async function page(item) {
-  const { detail: _, profiles: all, ...fields } = item.asked.fields;
-  if (item.profile) fields.profile = item.profile;
+  const { detail: _, ...fields } = item.asked.fields;
   const name = [...item.name].slice(0, 200).join("");
   try {
     const bytes = await api.detect({ ...fields, text: item.text, format: "html", name });
-    byId("status").textContent = all
-      ? `The HTML report is of the watermark “${item.profile}” alone.`
-      : "The HTML report is downloaded.";
+    byId("status").textContent = "The HTML report is downloaded.";
     return bytes;
   } catch (error) {
     report(error);

@@ -17,10 +17,10 @@ const plain = (name) => name.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80) ||
  */
 export function renderResult(place, item, asked, page) {
   const { report } = item;
-  const sections = [verdict(item, asked), warnings(report), notes(item), actions(item, page)];
+  const sections = [verdict(item), warnings(report), notes(item), actions(item, page)];
   if (report.log10_p !== undefined) {
     const characters = new Characters(item.text);
-    const { section, go } = textSection(report, characters, asked);
+    const { section, go } = textSection(report, characters);
     sections.push(
       figures(report),
       passages(report, characters, go, asked),
@@ -35,7 +35,7 @@ export function renderResult(place, item, asked, page) {
   return place.querySelector("h2");
 }
 
-function verdict({ name, profile, report }, asked) {
+function verdict({ name, profile, report }) {
   const kind = report.verdict.replaceAll("_", "-");
   return el(
     "section",
@@ -47,7 +47,7 @@ function verdict({ name, profile, report }, asked) {
       el("span", { "aria-hidden": "true" }, `${SIGNS[report.verdict]} `),
       HEADLINES[report.verdict],
     ),
-    meaning(report, asked),
+    meaning(report),
   );
 }
 
@@ -89,7 +89,9 @@ function actions(item, page) {
       html.disabled = false;
     }
   });
-  return el("div", { class: "row actions" }, html, json, button("Print", () => window.print()));
+  // The service draws one report of several: that of the watermark that decides.
+  const drawn = item.profile === null || item.decides;
+  return el("div", { class: "row actions" }, drawn && html, json, button("Print", () => window.print()));
 }
 
 function figures(report) {

@@ -70,7 +70,7 @@ export function sentences(report, characters, go) {
     "sentences-title",
     "Sentences",
     aside(
-      `A reading aid: no row of this table decides anything. The corrected p pays for ${counted(all[0].hypotheses, "sentence")}.`,
+      `A reading aid: no row of this table decides anything. The corrected p pays for ${counted(all[0].hypotheses, "test")}: one for each sentence with a scored token, under every watermark that was tried.`,
     ),
     table("Evidence in each sentence", heads, rows),
     all.length > LISTED &&

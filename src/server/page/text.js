@@ -41,7 +41,7 @@ export class Characters {
 }
 
 /** The section, and `go(place)`, which shows the part with a place of the text. */
-export function textSection(report, characters, asked) {
+export function textSection(report, characters) {
   const details = report.token_details ?? null;
   const parts = cut(details, characters);
   const box = el("div", {
@@ -70,7 +70,7 @@ export function textSection(report, characters, asked) {
     { "aria-labelledby": "text-title" },
     el("h3", { id: "text-title" }, "The text"),
     otherLook(report),
-    legend(report, details, asked),
+    legend(report, details),
     pager,
     box,
     tokens,
@@ -118,14 +118,12 @@ export const decides = (test, report) =>
   test.log10_p === report.log10_p &&
   test.corrected_log10_p === report.corrected_log10_p;
 
-function legend(report, details, asked) {
+function legend(report, details) {
   const [yes, no, explanation] = sides(report);
   const boxes =
     " Grey boxes such as ⟦U+200B⟧ stand for characters that would not show.";
   if (!details) {
-    const reason = asked.listed
-      ? "The text is not coloured: the reply lists no tokens."
-      : "The text is too long to colour every token; passages and sentences are marked.";
+    const reason = "The text is too long to colour every token; passages and sentences are marked.";
     return el("p", { class: "aside" }, reason + boxes);
   }
   return [

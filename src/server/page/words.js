@@ -33,7 +33,7 @@ export function skipped(counts) {
 }
 
 /** Paragraphs that say what a verdict means and what it does not. */
-export function meaning(report, asked) {
+export function meaning(report) {
   const figures = report.log10_p !== undefined;
   const key = figures ? ["the key ", el("b", {}, report.key_id)] : ["this service’s key"];
   const paragraph = (lead, ...children) => el("p", { class: lead && "lead" }, ...children);
@@ -97,25 +97,20 @@ export function meaning(report, asked) {
           el("b", {}, "too little text to conclude anything"),
           ", in either direction.",
         ),
-        paragraph(false, figures ? missing(report, asked) : "Give a longer piece of the text."),
+        paragraph(false, figures ? missing(report) : "Give a longer piece of the text."),
       ];
   }
 }
 
 /** How many tokens are missing for a conclusion. */
-function missing(report, asked) {
-  const found = `${counted(report.scored, "token")} could be tested.`;
-  const evidence = report.tests[0]?.evidence;
-  if (evidence?.kind !== "count") return `${found} Give a longer piece of the text.`;
-  // A text that is green throughout reaches alpha at this length; the service decides by the same.
-  const needed = Math.ceil(
-    (Math.log10(report.alpha) - Math.log10(asked.looks)) / Math.log10(evidence.expected_rate) - 1e-9,
-  );
-  if (needed <= report.scored) return `${found} Give a longer piece of the text.`;
-  return `${found} Even a fully marked text needs at least ${count(needed)}, so ${counted(
-    needed - report.scored,
-    "token",
-  )} or more are missing; a real one needs many times that. Give a longer piece of the text.`;
+function missing(report) {
+  // The figures at the top may be those of a window; the first test is that of the whole text.
+  const found = `${counted(report.tests[0].scored, "token")} could be tested.`;
+  const needed =
+    report.needed === undefined
+      ? ""
+      : ` A conclusion takes at least ${count(report.needed)}, even if all of them are green; a real marked text takes many times that.`;
+  return `${found}${needed} Give a longer piece of the text.`;
 }
 
 /** A problem in words: what happened and the way out. */

@@ -51,10 +51,18 @@ fn detail_lines(report: &Report) -> Vec<String> {
             "no mark of {key} at alpha {:.2e}; this does not say who or what wrote the text",
             report.alpha
         ),
-        Verdict::Insufficient => format!(
-            "{} scored tokens are too few to conclude anything (alpha {:.2e}, --min-scored)",
-            report.scored, report.alpha
-        ),
+        Verdict::Insufficient => {
+            // The figures at the top may be those of a window.
+            let scored = report.tests.first().map_or(report.scored, |whole| whole.scored);
+            let needed = report.needed.map_or_else(String::new, |needed| {
+                format!(": a count of green tokens needs at least {needed}")
+            });
+            format!(
+                "{scored} scored tokens are too few to conclude anything{needed} (alpha {:.2e}, \
+                 --min-scored)",
+                report.alpha
+            )
+        }
     });
     let left_out: Vec<String> = report
         .skipped
