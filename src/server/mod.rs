@@ -34,7 +34,6 @@ pub use error::{ApiError, ErrorType};
 pub use generation::{Delivery, GenerationQueue, Load, Places, QueueRoom, Refusal};
 pub use generation::{
     Endpoint, EnforceBounds, GenerationProfile, GenerationSettings, Generator, Policy,
-    UNBOUNDED_FIELDS,
 };
 pub use json::Json;
 pub use limits::Limits;

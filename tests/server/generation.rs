@@ -11,17 +11,23 @@ use crate::client;
 use crate::service::Service;
 use crate::support::{KEY, User, tiny_model, tiny_tokenizer};
 
-const PATH: &str = "/v1/completions";
+pub(crate) const PATH: &str = "/v1/completions";
 
 /// A service with the tiny checkpoint and further lines of configuration.
-fn service(configuration: &str) -> Service {
+pub(crate) fn service(configuration: &str) -> Service {
     let user = User::new();
     let key = user.key("key", KEY);
     let (model, tokenizer) = (tiny_model("llama"), tiny_tokenizer());
     start(user, &model, &tokenizer, &key, configuration)
 }
 
-fn start(user: User, model: &str, tokenizer: &str, key: &str, configuration: &str) -> Service {
+pub(crate) fn start(
+    user: User,
+    model: &str,
+    tokenizer: &str,
+    key: &str,
+    configuration: &str,
+) -> Service {
     let file = user.file(
         "serve.toml",
         format!(
@@ -33,7 +39,7 @@ fn start(user: User, model: &str, tokenizer: &str, key: &str, configuration: &st
 }
 
 /// The same checkpoint with a context that takes seconds to fill.
-fn long_service(configuration: &str) -> Service {
+pub(crate) fn long_service(configuration: &str) -> Service {
     let user = User::new();
     let key = user.key("key", KEY);
     let folder = user.path("long");
@@ -49,7 +55,7 @@ fn long_service(configuration: &str) -> Service {
 }
 
 /// A request with a fixed seed and length, and further fields.
-fn body(more: &Value) -> Value {
+pub(crate) fn body(more: &Value) -> Value {
     let mut body = json!({
         "prompt": "the rain", "seed": 5, "max_tokens": 30, "min_tokens": 30,
     });
@@ -59,17 +65,17 @@ fn body(more: &Value) -> Value {
     body
 }
 
-fn complete(service: &Service, more: &Value) -> Value {
+pub(crate) fn complete(service: &Service, more: &Value) -> Value {
     let reply = service.post(PATH, &body(more));
     assert_eq!(reply.status, 200, "{}", reply.text());
     reply.json()
 }
 
-fn text(service: &Service, more: &Value) -> String {
+pub(crate) fn text(service: &Service, more: &Value) -> String {
     complete(service, more)["choices"][0]["text"].as_str().unwrap().to_owned()
 }
 
-fn refused(service: &Service, more: &Value, status: u16, param: &str) -> String {
+pub(crate) fn refused(service: &Service, more: &Value, status: u16, param: &str) -> String {
     let reply = service.post(PATH, &body(more));
     let (code, message) = reply.error(status);
     assert_eq!(reply.json()["error"]["param"], param, "{message}");
@@ -77,7 +83,7 @@ fn refused(service: &Service, more: &Value, status: u16, param: &str) -> String 
 }
 
 /// The text that `wm generate` writes.
-fn generated(service: &Service, more: &[&str]) -> String {
+pub(crate) fn generated(service: &Service, more: &[&str]) -> String {
     let (model, tokenizer) = (tiny_model("llama"), tiny_tokenizer());
     let key = service.user.path("key").display().to_string();
     let args = [
@@ -335,68 +341,6 @@ fn s08_s31_prompts_and_bans_at_the_edge() {
 }
 
 #[test]
-fn w21_an_enforced_mark_cannot_be_talked_away() {
-    let service = service("[generation]\npolicy = \"enforce\"");
-    let marked = complete(&service, &json!({}));
-    assert_eq!(marked["greenmark"]["watermarked"], true);
-    assert_eq!(marked["greenmark"]["key_fingerprint"].as_str().unwrap().len(), 16);
-    assert_eq!(
-        refused(&service, &json!({"watermark": false}), 403, "watermark"),
-        "watermark_enforced"
-    );
-    for name in [
-        "delta",
-        "gamma",
-        "key",
-        "scheme",
-        "context_width",
-        "hash_key",
-        "extra_body",
-        "no_watermark",
-        "repeats",
-        "seed_tag",
-    ] {
-        assert_eq!(refused(&service, &json!({name: 0}), 400, name), "unknown_field", "{name}");
-    }
-    for (more, param) in [
-        (json!({"temperature": 0.1}), "temperature"),
-        (json!({"top_k": 1}), "top_k"),
-        (json!({"top_p": 0.01}), "top_p"),
-        (json!({"min_p": 1}), "min_p"),
-        (json!({"typical_p": 0.01}), "typical_p"),
-        (json!({"epsilon_cutoff": 0.9}), "epsilon_cutoff"),
-        (json!({"eta_cutoff": 0.9}), "eta_cutoff"),
-        (json!({"top_n_sigma": 0.01}), "top_n_sigma"),
-        (json!({"mirostat": {"mode": 2, "tau": 0.01}}), "mirostat"),
-        (json!({"repetition_penalty": 0.01}), "repetition_penalty"),
-        (json!({"presence_penalty": -2}), "presence_penalty"),
-        (json!({"frequency_penalty": -2}), "frequency_penalty"),
-        (json!({"logit_bias": {"40": 100}}), "logit_bias.40"),
-        (json!({"logit_bias": {"40": "-inf"}}), "logit_bias.40"),
-        (json!({"bad_words": [[40]]}), "bad_words"),
-        (json!({"allowed_tokens": [40]}), "allowed_tokens"),
-        (json!({"logprobs": 5}), "logprobs"),
-    ] {
-        assert_eq!(refused(&service, &more, 403, param), "watermark_enforced", "{more}");
-    }
-    // Headers decide nothing, and what is within the bounds works.
-    let headers = [
-        ("Content-Type", "application/json"),
-        ("greenmark-watermarked", "false"),
-        ("X-Watermark", "false"),
-    ];
-    let bytes = body(&json!({})).to_string();
-    let reply = client::send(service.address, "POST", PATH, &headers, bytes.as_bytes());
-    assert_eq!(reply.header("greenmark-watermarked"), Some("true"));
-    assert_eq!(reply.json()["choices"], marked["choices"]);
-    complete(
-        &service,
-        &json!({"temperature": 0, "watermark": true, "top_p": 0.9, "top_k": 40,
-        "logit_bias": {"40": 1}, "frequency_penalty": 1, "min_p": 0.05, "logprobs": 0}),
-    );
-}
-
-#[test]
 fn w21_the_other_policies_leave_the_choice_and_say_what_was_done() {
     let on = service("");
     let bare = complete(&on, &json!({"watermark": false}));
@@ -432,7 +376,7 @@ fn models_are_listed_under_every_name() {
 }
 
 /// Starts a text that takes long and leaves it to the caller to read or drop.
-fn long_text(service: &Service, stream: bool) -> std::net::TcpStream {
+pub(crate) fn long_text(service: &Service, stream: bool) -> std::net::TcpStream {
     let request =
         json!({"prompt": "Q", "max_tokens": 60000, "min_tokens": 60000, "stream": stream});
     let bytes = client::request(
@@ -460,7 +404,7 @@ fn until_free(service: &Service) -> Duration {
     }
 }
 
-const ONE_PLACE: &str = "[generation]\nmax_batch = 1\nqueue = 0\ncache_tokens = 90000";
+pub(crate) const ONE_PLACE: &str = "[generation]\nmax_batch = 1\nqueue = 0\ncache_tokens = 90000";
 
 #[test]
 fn h07_a_client_that_leaves_frees_its_slot() {

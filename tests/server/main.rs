@@ -22,6 +22,10 @@ mod file;
 #[cfg(feature = "engine")]
 mod generation;
 #[cfg(feature = "engine")]
+mod generation_bodies;
+#[cfg(feature = "engine")]
+mod generation_enforce;
+#[cfg(feature = "engine")]
 mod generation_queue;
 mod limits;
 mod metrics;

@@ -7,8 +7,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Number, Value};
+use serde_json::Number;
 
+use super::lists::Foreign;
+use super::lists::MAX_MESSAGES;
+use super::lists::MAX_SEQUENCES;
+use super::lists::at_most;
 use crate::sample::{Bias, DryOptions, MirostatOptions, Order, SamplingOptions, XtcOptions};
 use crate::token::TokenId;
 
@@ -18,6 +22,7 @@ use crate::token::TokenId;
 pub(super) struct Body {
     pub(super) model: Option<String>,
     pub(super) prompt: Option<Prompts>,
+    #[serde(deserialize_with = "at_most::<MAX_MESSAGES, _, _>")]
     pub(super) messages: Option<Vec<Message>>,
 
     pub(super) watermark: Option<bool>,
@@ -53,36 +58,33 @@ pub(super) struct Body {
     pub(super) xtc: Option<XtcOptions>,
     pub(super) mirostat: Option<MirostatOptions>,
     pub(super) logit_bias: Option<BTreeMap<TokenId, Bias>>,
+    #[serde(deserialize_with = "at_most::<MAX_SEQUENCES, _, _>")]
     pub(super) bad_words: Option<Vec<Vec<TokenId>>>,
     pub(super) allowed_tokens: Option<Vec<TokenId>>,
     pub(super) min_tokens: Option<usize>,
     pub(super) min_tokens_to_keep: Option<usize>,
     pub(super) order: Option<Order>,
 
-    pub(super) response_format: Option<Value>,
-    pub(super) suffix: Option<Value>,
-    pub(super) tools: Option<Value>,
-    pub(super) tool_choice: Option<Value>,
-    pub(super) parallel_tool_calls: Option<Value>,
-    pub(super) functions: Option<Value>,
-    pub(super) function_call: Option<Value>,
-    pub(super) modalities: Option<Value>,
-    pub(super) audio: Option<Value>,
-    pub(super) prediction: Option<Value>,
-    pub(super) reasoning_effort: Option<Value>,
-    pub(super) verbosity: Option<Value>,
-    pub(super) service_tier: Option<Value>,
-    pub(super) store: Option<Value>,
-    pub(super) metadata: Option<Value>,
-    pub(super) web_search_options: Option<Value>,
+    pub(super) response_format: Option<Foreign>,
+    pub(super) suffix: Option<Foreign>,
+    pub(super) tools: Option<Foreign>,
+    pub(super) tool_choice: Option<Foreign>,
+    pub(super) parallel_tool_calls: Option<Foreign>,
+    pub(super) functions: Option<Foreign>,
+    pub(super) function_call: Option<Foreign>,
+    pub(super) modalities: Option<Foreign>,
+    pub(super) audio: Option<Foreign>,
+    pub(super) prediction: Option<Foreign>,
+    pub(super) reasoning_effort: Option<Foreign>,
+    pub(super) verbosity: Option<Foreign>,
+    pub(super) service_tier: Option<Foreign>,
+    pub(super) store: Option<Foreign>,
+    pub(super) metadata: Option<Foreign>,
+    pub(super) web_search_options: Option<Foreign>,
 }
 
 /// The prompts of `/v1/completions`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a string, a list of strings, a list of token ids or a list of such lists"
-)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Prompts {
     /// One text.
     Text(String),
@@ -103,6 +105,15 @@ impl Prompts {
             Self::IdLists(lists) => lists.len(),
         }
     }
+
+    /// The number of ids that are given as ids.
+    pub(super) fn ids(&self) -> usize {
+        match self {
+            Self::Text(_) | Self::Texts(_) => 0,
+            Self::Ids(ids) => ids.len(),
+            Self::IdLists(lists) => lists.iter().map(Vec::len).sum(),
+        }
+    }
 }
 
 /// A message of a conversation.
@@ -111,23 +122,27 @@ impl Prompts {
 pub(super) struct Message {
     pub(super) role: Option<String>,
     pub(super) content: Option<Content>,
-    pub(super) name: Option<Value>,
-    pub(super) tool_calls: Option<Value>,
-    pub(super) tool_call_id: Option<Value>,
-    pub(super) function_call: Option<Value>,
-    pub(super) refusal: Option<Value>,
-    pub(super) audio: Option<Value>,
-    pub(super) annotations: Option<Value>,
+    pub(super) name: Option<Foreign>,
+    pub(super) tool_calls: Option<Foreign>,
+    pub(super) tool_call_id: Option<Foreign>,
+    pub(super) function_call: Option<Foreign>,
+    pub(super) refusal: Option<Foreign>,
+    pub(super) audio: Option<Foreign>,
+    pub(super) annotations: Option<Foreign>,
 }
 
 /// What a message says.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "a string or a list of content parts")]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
-    /// Text.
+    /// Text; that of parts is joined by line feeds.
     Text(String),
-    /// Parts.
-    Parts(Vec<Part>),
+    /// A list with a part that is no text.
+    Foreign {
+        /// Its place in the list.
+        index: usize,
+        /// Its type.
+        kind: String,
+    },
 }
 
 /// A part of a message. Only parts of type `text` are read.
@@ -141,20 +156,18 @@ pub(super) struct Part {
     pub(super) text: Option<String>,
 }
 
-/// Where a text ends.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "a string or a list of strings")]
-pub(super) enum Stop {
-    /// At one string.
-    One(String),
-    /// At any of several.
-    Many(Vec<String>),
+/// Where a text ends: at any of some strings.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stop {
+    /// The first of them, as many as may be given.
+    pub(super) strings: Vec<String>,
+    /// How many were given.
+    pub(super) given: usize,
 }
 
 /// Whether log-probabilities are asked for: a number for `/v1/completions`, `true` or `false` for
 /// `/v1/chat/completions`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "a whole number (completions) or true or false (chat)")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Logprobs {
     /// The form of chat.
     Flag(bool),

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -16,24 +15,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::logprobs::{Tokens, logprobs};
 use super::queue::Delivery;
 use super::reply::{Done, Envelope};
-use crate::document::sha256_hex;
+use super::trace::Trace;
 use crate::engine::{Alternative, Generation, StepRecord, TextEngine};
 use crate::error::Error;
-use crate::server::access::Caller;
-use crate::server::audit::Entry;
 use crate::server::error::ApiError;
 use crate::server::layers;
-use crate::server::layers::RequestId;
-use crate::server::state::State;
-
-/// On whose behalf texts are generated.
-pub(super) struct Asker {
-    pub(super) caller: Caller,
-    pub(super) request: RequestId,
-    /// SHA-256 of the field `user`.
-    pub(super) user_sha256: Option<String>,
-    pub(super) since: Instant,
-}
 
 /// A reply on its way.
 pub(super) struct Collector {
@@ -41,16 +27,21 @@ pub(super) struct Collector {
     pub(super) envelope: Envelope,
     pub(super) echoes: Vec<Option<String>>,
     pub(super) engine: Arc<TextEngine>,
-    pub(super) state: State,
-    pub(super) asker: Asker,
+    pub(super) trace: Trace,
 }
 
 impl Collector {
+    async fn receive(&mut self) -> Option<Delivery> {
+        let delivery = self.deliveries.recv().await?;
+        self.trace.see(&delivery);
+        Some(delivery)
+    }
+
     /// Waits for every text and gives the reply.
     pub(super) async fn whole(mut self) -> Result<Value, ApiError> {
         let mut finished: Vec<Option<Arc<Generation>>> = self.echoes.iter().map(|_| None).collect();
         while finished.iter().any(Option::is_none) {
-            match self.deliveries.recv().await {
+            match self.receive().await {
                 Some(Delivery::Text { .. }) => {}
                 Some(Delivery::Finished { index, generation, .. }) => {
                     if let Some(place) = finished.get_mut(index) {
@@ -62,8 +53,8 @@ impl Collector {
             }
         }
         let mut texts = Vec::with_capacity(finished.len());
-        for generation in finished.into_iter().flatten() {
-            texts.push(self.judge(generation).await);
+        for (index, generation) in finished.into_iter().flatten().enumerate() {
+            texts.push(self.judge(index, generation).await);
         }
         Ok(self.envelope.whole(&texts, &self.echoes, self.engine.tokenizer()))
     }
@@ -71,7 +62,7 @@ impl Collector {
     /// Waits for the first delivery, so that a request that cannot be served gets its status, and
     /// gives the rest in pieces.
     pub(super) async fn stream(mut self, includes_usage: bool) -> Result<Response, ApiError> {
-        let first = match self.deliveries.recv().await {
+        let first = match self.receive().await {
             Some(Delivery::Failed(error)) => return Err(failure(error)),
             Some(first) => first,
             None => return Err(lost()),
@@ -95,31 +86,32 @@ impl Collector {
     }
 
     /// Adds what a detector could find in a text, and leaves its trace.
-    async fn judge(&self, generation: Arc<Generation>) -> Done {
+    async fn judge(&mut self, index: usize, generation: Arc<Generation>) -> Done {
         let expected = match &self.envelope.mark {
             None => None,
             Some(profile) => {
                 let (profile, text) = (Arc::clone(profile), Arc::clone(&generation));
                 // A prediction that finds no thread free is left out; the text is not lost for it.
-                self.state.pool().run(move || profile.mark.expected(&text)).await.ok().flatten()
+                self.trace
+                    .state()
+                    .pool()
+                    .run(move || profile.mark.expected(&text))
+                    .await
+                    .ok()
+                    .flatten()
             }
         };
-        let asker = &self.asker;
-        let profile = self.envelope.mark.as_deref();
-        let duration = asker.since.elapsed();
-        self.state.audit().record(&Entry {
-            action: "generate",
-            request_id: &asker.request.0,
-            caller: &asker.caller.name,
-            user_sha256: asker.user_sha256.as_deref(),
-            input_sha256: Some(&sha256_hex(generation.text.as_bytes())),
-            profile: profile.map(|profile| profile.name.as_str()),
-            key_id: profile.map(|profile| profile.mark.profile().key().id.as_str()),
-            verdict: None,
-            duration,
-        });
-        self.state.metrics().generated(generation.drawn as u64, duration);
+        self.trace.record(index, &generation);
         Done { generation, expected }
+    }
+}
+
+impl Drop for Collector {
+    /// What was delivered and not yet taken was generated as well.
+    fn drop(&mut self) {
+        while let Ok(delivery) = self.deliveries.try_recv() {
+            self.trace.see(&delivery);
+        }
     }
 }
 
@@ -169,7 +161,7 @@ impl Pieces {
             if self.ended {
                 return None;
             }
-            match self.collector.deliveries.recv().await {
+            match self.collector.receive().await {
                 Some(delivery) => self.take(delivery).await,
                 None => self.fail(&lost()),
             }
@@ -244,8 +236,9 @@ impl Pieces {
     /// The end of the last text and of the stream.
     async fn close(&mut self, ending: &Value) {
         let mut texts = Vec::with_capacity(self.finished.len());
-        for generation in std::mem::take(&mut self.finished).into_iter().flatten() {
-            texts.push(self.collector.judge(generation).await);
+        let finished = std::mem::take(&mut self.finished);
+        for (index, generation) in finished.into_iter().flatten().enumerate() {
+            texts.push(self.collector.judge(index, generation).await);
         }
         let envelope = &self.collector.envelope;
         let (greenmark, usage) = (envelope.greenmark(&texts), envelope.usage(&texts));

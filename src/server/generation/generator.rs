@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::body::Body;
-use super::collect::{Asker, Collector};
+use super::collect::Collector;
 use super::endpoint::Endpoint;
 use super::model_not_found;
 use super::plan::{Outline, Plan};
@@ -18,6 +18,7 @@ use super::policy::check_enforceable;
 use super::queue::{GenerationQueue, Load, QueueRoom, Refusal};
 use super::reply::Envelope;
 use super::settings::{GenerationSettings, Policy};
+use super::trace::{Asker, Trace};
 use crate::detect::entropy::{EntropyInput, EntropySource, GreenListBias};
 use crate::document::{Detector, identify, sha256_hex};
 use crate::engine::{Mark, Reading, TextEngine, random_seed};
@@ -236,6 +237,12 @@ impl Generator {
         drop(room);
         let deliveries = self.queue.submit(places, requests)?;
         let mark = outline.mark.clone();
+        let asker = Asker {
+            caller,
+            request: id,
+            user_sha256: outline.body.user.as_deref().map(|user| sha256_hex(user.as_bytes())),
+            since,
+        };
         let collector = Collector {
             deliveries,
             envelope: Envelope {
@@ -248,15 +255,9 @@ impl Generator {
                 has_logprobs: outline.logprobs.is_some(),
                 prompt_tokens,
             },
+            trace: Trace::new(state.clone(), asker, mark.clone(), echoes.len()),
             echoes,
             engine: Arc::clone(&self.engine),
-            state: state.clone(),
-            asker: Asker {
-                caller,
-                request: id,
-                user_sha256: outline.body.user.as_deref().map(|user| sha256_hex(user.as_bytes())),
-                since,
-            },
         };
         let mut response = if outline.streams() {
             collector.stream(outline.includes_usage()).await?

@@ -1,10 +1,12 @@
 //! Marked generation: requests of the `OpenAI` interface, stepped together through one model.
 //!
-//! `body`, `refused` and `prompt` read a request, `policy` decides on the mark, `plan` joins them
-//! to what the engine is to do, `queue` and `worker` are the way to the one thread that owns the
-//! model, `collect`, `reply` and `logprobs` make the answer. No token is chosen here and no
-//! verdict is made; a request can neither choose a key nor see one.
+//! `body`, `lists`, `refused` and `prompt` read a request, `policy` and `bounds` decide on the mark,
+//! `plan` joins them to what the engine is to do, `queue` and `worker` are the way to the one thread
+//! that owns the model, `collect`, `reply` and `logprobs` make the answer, `trace` leaves the audit
+//! line. No token is chosen here and no verdict is made; a request can neither choose a key nor see
+//! one.
 
+mod bounds;
 mod endpoint;
 mod settings;
 
@@ -16,8 +18,9 @@ use axum::response::Response;
 use super::error::ApiError;
 use super::state::State;
 
+pub use bounds::EnforceBounds;
 pub use endpoint::Endpoint;
-pub use settings::{EnforceBounds, GenerationSettings, Policy, UNBOUNDED_FIELDS};
+pub use settings::{GenerationSettings, Policy};
 
 #[cfg(feature = "engine")]
 mod body;
@@ -25,6 +28,8 @@ mod body;
 mod collect;
 #[cfg(feature = "engine")]
 mod generator;
+#[cfg(feature = "engine")]
+mod lists;
 #[cfg(feature = "engine")]
 mod logprobs;
 #[cfg(feature = "engine")]
@@ -39,6 +44,8 @@ mod queue;
 mod refused;
 #[cfg(feature = "engine")]
 mod reply;
+#[cfg(feature = "engine")]
+mod trace;
 #[cfg(feature = "engine")]
 mod worker;
 

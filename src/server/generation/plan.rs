@@ -7,6 +7,7 @@ use serde_json::Number;
 use super::GenerationProfile;
 use super::body::{Body, Logprobs, Stop, StreamOptions};
 use super::endpoint::Endpoint;
+use super::lists::MAX_STOPS;
 use super::policy::{Wish, check_bounds, is_marked};
 use super::prompt::{self, Prompt};
 use super::refused::refuse_fields;
@@ -15,8 +16,6 @@ use crate::engine::{Mark, Observe, Request, TextEngine, random_seed};
 use crate::server::error::ApiError;
 use crate::text::PromptTemplate;
 
-/// Stop strings of one request.
-const MAX_STOPS: usize = 16;
 /// Bytes of a stop string; each new token is compared with all of them.
 const MAX_STOP_BYTES: usize = 1024;
 
@@ -79,7 +78,7 @@ impl Outline {
             None
         };
         if settings.policy == Policy::Enforce {
-            check_bounds(&settings.enforce, &body.sampling(), logprobs.unwrap_or(0))?;
+            check_bounds(&settings.enforce, &body.sampling(), logprobs)?;
         }
         Ok(Self { body, endpoint, n, texts, mark, logprobs })
     }
@@ -235,14 +234,10 @@ fn seed(given: Option<&Number>) -> Result<u64, ApiError> {
 }
 
 fn stop(given: Option<&Stop>) -> Result<Vec<String>, ApiError> {
-    let stops = match given {
-        None => Vec::new(),
-        Some(Stop::One(stop)) => vec![stop.clone()],
-        Some(Stop::Many(stops)) => stops.clone(),
-    };
-    if stops.len() > MAX_STOPS {
+    let Some(Stop { strings: stops, given }) = given else { return Ok(Vec::new()) };
+    if *given > MAX_STOPS {
         let message =
-            format!("stop: {} strings are not allowed; allowed: at most {MAX_STOPS}", stops.len());
+            format!("stop: {given} strings are not allowed; allowed: at most {MAX_STOPS}");
         return Err(ApiError::invalid("stop", message));
     }
     if let Some(stop) = stops.iter().find(|stop| !(1..=MAX_STOP_BYTES).contains(&stop.len())) {
@@ -252,5 +247,5 @@ fn stop(given: Option<&Stop>) -> Result<Vec<String>, ApiError> {
         );
         return Err(ApiError::invalid("stop", message));
     }
-    Ok(stops)
+    Ok(stops.clone())
 }

@@ -1,10 +1,12 @@
 //! Whether a text is marked, and what an enforced mark does not let a request do.
 
-use super::settings::{EnforceBounds, Policy, UNBOUNDED_FIELDS};
+use super::bounds::EnforceBounds;
+use super::bounds::unbounded;
+use super::settings::Policy;
 use crate::engine::Mark;
 use crate::error::{Error, Result};
 use crate::profile::{PromptContext, SchemeParameters};
-use crate::sample::{GREEDY_BELOW, MirostatMode, SamplingOptions};
+use crate::sample::{GREEDY_BELOW, SamplingOptions};
 use crate::server::error::ApiError;
 
 /// What a request says of the mark.
@@ -67,7 +69,7 @@ pub(super) fn check_enforceable(name: &str, mark: &Mark) -> Result<()> {
 pub(super) fn check_bounds(
     bounds: &EnforceBounds,
     options: &SamplingOptions,
-    alternatives: usize,
+    logprobs: Option<usize>,
 ) -> Result<(), ApiError> {
     let least = |name, value: Option<f64>, least: f64, most: f64| match value {
         Some(value) if !(least..=most).contains(&value) => refuse(name, value, &range(least, most)),
@@ -90,7 +92,8 @@ pub(super) fn check_bounds(
     least("top_p", options.top_p, bounds.min_top_p, f64::INFINITY)?;
     least("min_p", options.min_p, f64::NEG_INFINITY, bounds.max_min_p)?;
     // A coefficient that favours what was seen turns a prompt into a table of biases.
-    least("repetition_penalty", options.repetition_penalty, 1.0, 2.0)?;
+    let most = bounds.max_repetition_penalty.max(1.0);
+    least("repetition_penalty", options.repetition_penalty, 1.0, most)?;
     least("presence_penalty", options.presence_penalty, 0.0, 2.0)?;
     least("frequency_penalty", options.frequency_penalty, 0.0, 2.0)?;
     let bound = bounds.max_abs_logit_bias;
@@ -98,34 +101,24 @@ pub(super) fn check_bounds(
     if let Some((id, bias)) = biases.into_iter().find(|(_, bias)| f64::from(bias.0.abs()) > bound) {
         return refuse(&format!("logit_bias.{id}"), bias.0, &format!("-{bound} to {bound}"));
     }
-    if alternatives > bounds.max_logprobs {
-        // Who reads the unmarked distribution can draw from it without the service.
-        let allowed = format!("at most {} alternatives", bounds.max_logprobs);
-        return refuse("logprobs", alternatives, &allowed);
+    match logprobs {
+        // Even the number of the token drawn is read from the unmarked distribution; with texts
+        // drawn again and again it tells which tokens come more often than they should.
+        Some(_) if bounds.max_logprobs == 0 => {
+            return refuse("logprobs", "a value", "leave it out");
+        }
+        Some(count) if count > bounds.max_logprobs => {
+            let allowed = format!("at most {} alternatives", bounds.max_logprobs);
+            return refuse("logprobs", count, &allowed);
+        }
+        _ => {}
     }
-    for name in UNBOUNDED_FIELDS {
-        if acts(name, options) && !bounds.allow.iter().any(|allowed| allowed == name) {
+    for (name, acts) in unbounded(options) {
+        if acts && !bounds.allow.iter().any(|allowed| allowed == name) {
             return refuse(name, "a value", "leave it out");
         }
     }
     Ok(())
-}
-
-/// Whether an option without a bound is given with a value that does something.
-fn acts(name: &str, options: &SamplingOptions) -> bool {
-    let differs = |value: Option<f64>, off: f64| value.is_some_and(|value| value != off);
-    match name {
-        "typical_p" => differs(options.typical_p, 1.0),
-        "epsilon_cutoff" => differs(options.epsilon_cutoff, 0.0),
-        "eta_cutoff" => differs(options.eta_cutoff, 0.0),
-        "top_n_sigma" => differs(options.top_n_sigma, 0.0),
-        "mirostat" => options.mirostat.is_some_and(|given| given.mode != MirostatMode::Off),
-        "bad_words" => options.bad_words.as_ref().is_some_and(|words| !words.is_empty()),
-        "allowed_tokens" => options.allowed_tokens.is_some(),
-        "order" => options.order.is_some(),
-        // A name that is added to the list and forgotten here counts as acting.
-        _ => true,
-    }
 }
 
 fn range(least: f64, most: f64) -> String {

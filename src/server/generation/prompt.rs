@@ -105,21 +105,11 @@ fn read(place: usize, message: &Message) -> Result<ChatMessage, ApiError> {
     };
     let content = match &message.content {
         Some(Content::Text(text)) => text.clone(),
-        Some(Content::Parts(parts)) => {
-            let mut texts = Vec::with_capacity(parts.len());
-            for (index, part) in parts.iter().enumerate() {
-                match (part.kind.as_str(), &part.text) {
-                    ("text", Some(text)) => texts.push(text.as_str()),
-                    (kind, _) => {
-                        let name = field(&format!("content[{index}]"));
-                        let message = format!(
-                            "{name}: a part of type {kind:?} is not supported; only text is"
-                        );
-                        return Err(ApiError::invalid(name, message));
-                    }
-                }
-            }
-            texts.join("\n")
+        Some(Content::Foreign { index, kind }) => {
+            let name = field(&format!("content[{index}]"));
+            let kind: String = kind.chars().take(100).collect();
+            let message = format!("{name}: a part of type {kind:?} is not supported; only text is");
+            return Err(ApiError::invalid(name, message));
         }
         None => {
             let name = field("content");

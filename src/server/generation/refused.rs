@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::body::{Body, Message};
 use super::endpoint::Endpoint;
+use super::lists::Foreign;
 use crate::server::error::ApiError;
 
 /// Refuses every field that would have no effect on this route.
@@ -76,11 +77,11 @@ pub(super) fn refuse_message_fields(place: usize, message: &Message) -> Result<(
 
 fn refuse_unless_neutral(
     name: &str,
-    value: Option<&Value>,
+    value: Option<&Foreign>,
     neutral: &[Value],
 ) -> Result<(), ApiError> {
     match value {
-        Some(value) if !neutral.contains(value) => Err(ApiError::bad_request(
+        Some(value) if !value.is_among(neutral) => Err(ApiError::bad_request(
             "unsupported_field",
             format!("{name} is not supported by this service; leave it out"),
         )

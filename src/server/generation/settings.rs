@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounds::EnforceBounds;
 use crate::error::{Error, Result};
 
 /// Who decides whether a text is marked.
@@ -97,79 +98,5 @@ impl GenerationSettings {
         within("generation.threads", self.threads.unwrap_or(1), 1, 512)?;
         within("generation.max_logprobs", self.max_logprobs, 0, 100)?;
         self.enforce.check()
-    }
-}
-
-/// The bounds of sampling under [`Policy::Enforce`]: the table `[generation.enforce]`.
-///
-/// A mark lives in the choice that sampling leaves. A request that leaves none, or that reads the
-/// unmarked distribution off to draw from it elsewhere, gets unmarked text however strong the
-/// mark is. `docs/serve.md` derives the defaults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct EnforceBounds {
-    /// Least temperature; 0, greedy decoding, stays allowed where the scheme marks it.
-    pub min_temperature: f64,
-    /// Least `top_k` that is not off.
-    pub min_top_k: i64,
-    /// Least `top_p`.
-    pub min_top_p: f64,
-    /// Largest `min_p`.
-    pub max_min_p: f64,
-    /// Largest size of an entry of `logit_bias`, in logits.
-    pub max_abs_logit_bias: f64,
-    /// Alternatives that a request may ask for at each token.
-    pub max_logprobs: usize,
-    /// Further sampling fields that requests may use without a bound, by name.
-    pub allow: Vec<String>,
-}
-
-impl Default for EnforceBounds {
-    fn default() -> Self {
-        Self {
-            min_temperature: 0.5,
-            min_top_k: 10,
-            min_top_p: 0.7,
-            max_min_p: 0.2,
-            max_abs_logit_bias: 1.0,
-            max_logprobs: 0,
-            allow: Vec::new(),
-        }
-    }
-}
-
-/// Sampling fields that have no bound under [`Policy::Enforce`]: refused unless
-/// [`EnforceBounds::allow`] names them.
-pub const UNBOUNDED_FIELDS: [&str; 8] = [
-    "typical_p",
-    "epsilon_cutoff",
-    "eta_cutoff",
-    "top_n_sigma",
-    "mirostat",
-    "bad_words",
-    "allowed_tokens",
-    "order",
-];
-
-impl EnforceBounds {
-    fn check(&self) -> Result<()> {
-        let at_least_0 = |name, value: f64| {
-            if value.is_finite() && value >= 0.0 {
-                return Ok(());
-            }
-            Err(Error::parameter(name, value, "a finite number of at least 0"))
-        };
-        at_least_0("generation.enforce.min_temperature", self.min_temperature)?;
-        at_least_0("generation.enforce.min_top_p", self.min_top_p)?;
-        at_least_0("generation.enforce.max_min_p", self.max_min_p)?;
-        at_least_0("generation.enforce.max_abs_logit_bias", self.max_abs_logit_bias)?;
-        match self.allow.iter().find(|name| !UNBOUNDED_FIELDS.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(name) => Err(Error::parameter(
-                "generation.enforce.allow",
-                name,
-                format!("names out of {}", UNBOUNDED_FIELDS.join(", ")),
-            )),
-        }
     }
 }
