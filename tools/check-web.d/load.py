@@ -68,7 +68,7 @@ def generations(minutes):
     """200 generations at once with a queue of 16, over and over; then a normal one."""
     config = "[generation]\nmax_batch = 8\nqueue = 16\n"
     with Service(config) as service:
-        ask = {"model": "default", "prompt": "The harbour was quiet", "max_tokens": 64}
+        ask = {"prompt": "The harbour was quiet", "max_tokens": 64}
 
         def one(statuses, seed):
             status, headers, _ = service.request(
@@ -92,7 +92,7 @@ def generations(minutes):
             rounds += 1
         # The first round fills caches and pools; growth is what comes after it.
         growth = memory[-1] / memory[0] - 1
-        asked = {"model": "default", "prompt": "Once", "max_tokens": 8}
+        asked = {"prompt": "Once", "max_tokens": 8}
         normal = service.request("POST", "/v1/completions", asked)[0]
         time.sleep(1)
         before = service.cpu_seconds()

@@ -13,6 +13,7 @@ use super::lists::Foreign;
 use super::lists::MAX_MESSAGES;
 use super::lists::MAX_SEQUENCES;
 use super::lists::at_most;
+use super::lists::biases;
 use crate::sample::{Bias, DryOptions, MirostatOptions, Order, SamplingOptions, XtcOptions};
 use crate::token::TokenId;
 
@@ -57,6 +58,7 @@ pub(super) struct Body {
     pub(super) dry: Option<DryOptions>,
     pub(super) xtc: Option<XtcOptions>,
     pub(super) mirostat: Option<MirostatOptions>,
+    #[serde(deserialize_with = "biases")]
     pub(super) logit_bias: Option<BTreeMap<TokenId, Bias>>,
     #[serde(deserialize_with = "at_most::<MAX_SEQUENCES, _, _>")]
     pub(super) bad_words: Option<Vec<Vec<TokenId>>>,
@@ -145,12 +147,10 @@ pub(super) enum Content {
     },
 }
 
-/// A part of a message. Only parts of type `text` are read.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
+/// A part of a message. Only parts of type `text` are read, and those have no other fields.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Part {
     /// `text`; any other is refused by name.
-    #[serde(rename = "type")]
     pub(super) kind: String,
     /// The text.
     pub(super) text: Option<String>,

@@ -3,6 +3,7 @@
 //! What serde derives for a choice of types keeps the whole value in memory first, at many times
 //! the bytes of the body. The readers here look at one element at a time and stop at a limit.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -11,6 +12,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::body::{Content, Logprobs, Part, Prompts, Stop};
+use crate::sample::Bias;
 use crate::token::TokenId;
 
 /// Messages of one conversation.
@@ -193,6 +195,69 @@ impl<'de> Deserialize<'de> for Content {
         }
         reader.deserialize_any(Parts)
     }
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Part;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a content part: an object with `type` and `text`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
+                let (mut part, mut unknown) = (Part::default(), None);
+                while let Some(name) = map.next_key::<String>()? {
+                    match name.as_str() {
+                        "type" => part.kind = map.next_value()?,
+                        "text" => part.text = map.next_value()?,
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                            unknown = unknown.or(Some(name));
+                        }
+                    }
+                }
+                match unknown {
+                    Some(name) if part.kind == "text" => {
+                        Err(A::Error::unknown_field(&name, &["type", "text"]))
+                    }
+                    _ => Ok(part),
+                }
+            }
+        }
+        reader.deserialize_map(Fields)
+    }
+}
+
+/// Biases by token id, each id once: of two values for one id neither is what was meant.
+pub(super) fn biases<'de, D: Deserializer<'de>>(
+    reader: D,
+) -> Result<Option<BTreeMap<TokenId, Bias>>, D::Error> {
+    struct Biases;
+    impl<'de> Visitor<'de> for Biases {
+        type Value = Option<BTreeMap<TokenId, Bias>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of token ids and numbers")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found = BTreeMap::new();
+            while let Some((id, bias)) = map.next_entry::<TokenId, Bias>()? {
+                if found.insert(id, bias).is_some() {
+                    return Err(A::Error::custom(format_args!("duplicate field `{id}`")));
+                }
+            }
+            Ok(Some(found))
+        }
+    }
+    reader.deserialize_any(Biases)
 }
 
 impl<'de> Deserialize<'de> for Stop {

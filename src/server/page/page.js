@@ -78,6 +78,8 @@ async function fillProfiles() {
   }
   list.replaceChildren(...options);
   if (options.some((option) => option.value === chosen)) list.value = chosen;
+  // After a change of key the first profile alone would miss every text of the time before.
+  else if (known.some(({ standing: kind }) => kind === "retired")) list.value = ALL;
 }
 
 /** Shows what the role and the service allow. */
