@@ -28,8 +28,8 @@ pub(super) const STEP: usize = 256 << 10;
 /// 413 when it is longer than the limit, 408 when it takes too long, 503 when too many bodies are
 /// held, 400 when it breaks off.
 pub(super) async fn read_body(request: Request, state: &State) -> Result<(Bytes, Room), ApiError> {
-    declared_length(&request, state.limits().max_body)?;
-    timeout(state.limits().body_time, collect(request, state))
+    let declared = declared_length(&request, state.limits().max_body)?.unwrap_or(0);
+    timeout(state.limits().body_time, collect(request, state, declared))
         .await
         .map_err(|_| too_slow(state.limits()))?
 }
@@ -70,7 +70,11 @@ pub(super) fn declared_length(request: &Request, limit: usize) -> Result<Option<
     }
 }
 
-async fn collect(request: Request, state: &State) -> Result<(Bytes, Room), ApiError> {
+async fn collect(
+    request: Request,
+    state: &State,
+    declared: usize,
+) -> Result<(Bytes, Room), ApiError> {
     let limit = state.limits().max_body;
     let mut stream = request.into_body().into_data_stream();
     let (mut room, mut reserved) = (Room::none(), FREE);
@@ -91,6 +95,8 @@ async fn collect(request: Request, state: &State) -> Result<(Bytes, Room), ApiEr
         match (first.take(), whole.is_empty()) {
             (None, true) => first = Some(piece),
             (Some(before), _) => {
+                // Addresses, not memory: pages are had when bytes are written to them.
+                whole.reserve_exact(declared.max(size));
                 whole.extend_from_slice(&before);
                 whole.extend_from_slice(&piece);
             }

@@ -46,9 +46,10 @@ fn lists_of_a_body_do_not_grow_in_memory() {
     ] {
         let reply = service.post_bytes(path, &bytes);
         assert!([400, 422].contains(&reply.status), "{} {}", reply.status, reply.text());
-        // Twice the body and what its pieces hold while they arrive.
+        // A few bodies, some of which the allocator keeps for the next; buffered values would be
+        // hundreds of megabytes.
         let grown = peak(&service).saturating_sub(before);
-        assert!(grown < 60_000, "{grown} kB: {}", reply.text());
+        assert!(grown < 120_000, "{grown} kB: {}", reply.text());
     }
 }
 
