@@ -16,8 +16,8 @@ use crate::server::layers::{RequestId, log};
 use crate::server::pool::PoolError;
 use crate::server::state::State;
 
-/// Longest input whose tokens are listed one by one, in bytes of text; the list takes a hundred
-/// times as much memory.
+/// Longest input whose tokens are listed one by one, in bytes of text; the list takes more than
+/// a hundred times as much memory (`tools/check-web sizing`).
 const LONGEST_LISTED: usize = 1_000_000;
 
 /// Bytes of text, over all looks under all profiles, that are judged at once by the thread that

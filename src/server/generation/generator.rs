@@ -1,7 +1,7 @@
 //! The service's side of one model: what it serves, under which marks, and how a request is
 //! answered.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{FromRequest, Request};
@@ -57,8 +57,6 @@ pub struct Generator {
     settings: GenerationSettings,
     profiles: Vec<Arc<GenerationProfile>>,
     queue: GenerationQueue,
-    /// Held while the model reads a text that stands.
-    reading: Mutex<()>,
 }
 
 impl Generator {
@@ -117,7 +115,6 @@ impl Generator {
             template,
             settings,
             profiles: usable,
-            reading: Mutex::default(),
         })
     }
 
@@ -174,8 +171,9 @@ impl Generator {
         self.id == name || self.settings.aliases.iter().any(|alias| alias == name)
     }
 
-    /// The model's uncertainty before each token of `text` as `detector` reads it. One text is
-    /// read at a time; this takes as long as the text needs.
+    /// The model's uncertainty before each token of `text` as `detector` reads it. It
+    /// computes on all cores for as long as the text needs: the caller takes a turn
+    /// (`State::reading_turn`).
     ///
     /// # Errors
     /// 400 for a profile with another tokenizer, and for a text of more than `most` tokens.
@@ -201,8 +199,6 @@ impl Generator {
             );
             return Err(ApiError::invalid("entropy", message));
         }
-        // It computes on all cores; a panic leaves nothing behind.
-        let _turn = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let bias = GreenListBias::of(detector.profile().scheme());
         let reading = Reading { prompt, ids: &ids, bias, sampling: None, seed: 0 };
         let tokens = self.engine.uncertainties(reading, |_| {})?;
