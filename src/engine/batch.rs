@@ -1,6 +1,7 @@
 //! What one forward pass works on: the rows of several sequences, each at its own position.
 
 use super::cache::KvCache;
+use super::cuda::Places;
 
 /// At which positions of a sequence logits are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub(super) struct Span {
 }
 
 /// The rows of one pass.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pass<'a> {
     pub(super) ids: Vec<u32>,
     pub(super) spans: Vec<Span>,
@@ -83,6 +84,8 @@ pub(super) struct Pass<'a> {
     pub(super) caches: Vec<&'a mut KvCache>,
     /// Rows whose logits are wanted, ascending.
     pub(super) wanted: Vec<usize>,
+    /// Where a device finds the caches; made by the first layer of the pass.
+    pub(super) places: Option<Places>,
 }
 
 impl Pass<'_> {

@@ -5,18 +5,21 @@ use std::path::{Path, PathBuf};
 use candle_core::Device;
 
 use super::batch::{Logits, LogitsAt, Pass, Sequence, Span};
-use super::cache::KvCache;
+use super::cache::{CacheType, Geometry, KvCache, Store};
 use super::config::{self, Architecture, Config};
-use super::cpu::{CacheType, Cpu, Isa};
+use super::cpu::{Cpu, Isa};
+use super::cuda;
 use super::defaults::GenerationDefaults;
 use super::models::{self, Causal};
+use super::placement::{Placement, SamplerPlace};
+use super::scores::Scores;
 use super::weights::{Source, Weights};
 use crate::error::{Error, Result};
 use crate::format::{Checkpoint, Gguf};
 use crate::token::check_ids;
 
 /// Rows of one pass; longer batches are cut. Bounds the memory of activations, not the result.
-const PASS_ROWS: usize = 512;
+pub(super) const PASS_ROWS: usize = 512;
 
 /// What a model is, for callers and for people.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -48,7 +51,7 @@ pub struct ModelInfo {
     pub weights: String,
     /// How caches store keys and values.
     pub cache_type: CacheType,
-    /// The kernels in use, for example `CPU, AVX2`.
+    /// Where and how it computes, for example `CPU, AVX2` or `CUDA, NVIDIA H200, bf16`.
     pub kernels: String,
     /// Beginning-of-sequence id, if the model has one.
     pub bos_id: Option<u32>,
@@ -63,6 +66,10 @@ pub struct ModelInfo {
 /// A causal language model, immutable and shared between threads.
 pub struct Model {
     causal: Box<dyn Causal>,
+    device: Device,
+    caches: Caches,
+    pass_rows: usize,
+    sampler: SamplerPlace,
     info: ModelInfo,
 }
 
@@ -73,22 +80,33 @@ impl std::fmt::Debug for Model {
 }
 
 impl Model {
-    /// Loads a GGUF file, or a folder with `config.json` and safetensors weights.
+    /// Loads a GGUF file, or a folder with `config.json` and safetensors weights, for `device`:
+    /// the CPU or a CUDA device, which computes in the numbers that the file suggests.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::File`] for files that are not there, cut, damaged or
     /// inconsistent; [`Error::Unsupported`], naming what was found, for an architecture, a
     /// tensor type, a setting or a device that this build cannot compute with.
-    #[expect(clippy::needless_pass_by_value, reason = "a device is a handle, given by value")]
     pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Self> {
-        if !device.is_cpu() {
-            return Err(Error::Unsupported {
-                what: "device",
-                found: format!("{:?}", device.location()),
-                supported: "cpu".into(),
-            });
-        }
-        Self::load_on_cpu(path, Isa::best())
+        Self::load_with(path, &Placement::from(device))
+    }
+
+    /// Loads as [`Model::load`] does, with the numbers and the shape of batches that `placement`
+    /// asks for.
+    ///
+    /// # Errors
+    /// As [`Model::load`]; [`Error::Parameter`] for a fixed batch that is empty or too large;
+    /// [`Error::Unavailable`] if the device has no memory for the weights.
+    pub fn load_with(path: impl AsRef<Path>, placement: &Placement) -> Result<Self> {
+        placement.check(PASS_ROWS)?;
+        let model = Self::load_by(path.as_ref(), |config, weights| {
+            if placement.device.is_cpu() {
+                load_for_cpu(Isa::best(), config, weights)
+            } else {
+                cuda::load(placement, config, weights)
+            }
+        })?;
+        Ok(Self { sampler: placement.sampler, ..model })
     }
 
     /// Loads for the CPU with kernels of the given level. Every level gives the same bits.
@@ -96,10 +114,17 @@ impl Model {
     /// # Errors
     /// As [`Model::load`].
     pub fn load_on_cpu(path: impl AsRef<Path>, isa: Isa) -> Result<Self> {
-        let path = path.as_ref();
+        Self::load_by(path.as_ref(), |config, weights| load_for_cpu(isa, config, weights))
+    }
+
+    fn load_by(
+        path: &Path,
+        load: impl FnOnce(&Config, &Weights<'_>) -> Result<Loaded>,
+    ) -> Result<Self> {
         let (source, config, folder) = open(path)?;
         let weights = Weights::new(&source);
-        let causal = models::load(&Cpu::new(isa), &config, &weights)?;
+        let Loaded { causal, device, caches, cache_type, kernels, pass_rows } =
+            load(&config, &weights)?;
         weights.all_taken(&["lm_head.weight", "rope_freqs.weight"])?;
         let defaults = GenerationDefaults::read(&folder)?;
         let mut end_ids = config.end_ids.clone();
@@ -128,15 +153,15 @@ impl Model {
             vocab_size: config.vocab,
             context_length: config.context,
             sliding_window: config.heads.window,
-            weights: weights.description(),
-            cache_type: if weights.quantised() { CacheType::F16 } else { CacheType::F32 },
-            kernels: format!("CPU, {isa}"),
+            weights: weights.description(device.is_cpu()),
+            cache_type,
+            kernels,
             bos_id: config.bos_id.or(defaults.bos_id),
             end_ids,
             defaults,
             warnings,
         };
-        Ok(Self { causal, info })
+        Ok(Self { causal, device, caches, pass_rows, sampler: SamplerPlace::Auto, info })
     }
 
     /// What the model is.
@@ -148,21 +173,46 @@ impl Model {
     /// An empty cache with room for `capacity` tokens, at most the context length.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if `capacity` is 0.
+    /// [`Error::Parameter`] if `capacity` is 0; [`Error::Unavailable`] if the device has no memory
+    /// for it.
     pub fn new_cache(&self, capacity: usize) -> Result<KvCache> {
         if capacity == 0 {
             return Err(Error::parameter("cache capacity", capacity, "at least 1 token"));
         }
-        let info = &self.info;
-        let capacity = capacity.min(info.context_length);
-        Ok(KvCache::new(info.cache_type, info.layers, info.kv_heads, info.head_dim, capacity))
+        let capacity = capacity.min(self.info.context_length);
+        match &self.caches {
+            Caches::Cpu => Ok(KvCache::on_cpu(self.geometry(), capacity)),
+            Caches::Device(caches) => caches.reserve(self.geometry(), capacity),
+        }
+    }
+
+    /// The device that computes, with the stream on which it does; the CPU for a model there.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Where a session draws tokens from this model's logits.
+    #[must_use]
+    pub fn sampler(&self) -> SamplerPlace {
+        self.sampler
+    }
+
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            layers: self.info.layers,
+            heads: self.info.kv_heads,
+            dim: self.info.head_dim,
+            kind: self.info.cache_type,
+        }
     }
 
     /// Runs the next tokens of several sequences through the model.
     ///
     /// Sequences may have any mix of lengths and positions: prompts, parts of prompts and single
-    /// tokens. The logits of a row are the same, bit for bit, whatever else is in the batch,
-    /// however a prompt is cut, and on any number of threads of the current rayon pool.
+    /// tokens. On the CPU the logits of a row are the same, bit for bit, whatever else is in the
+    /// batch, however a prompt is cut, and on any number of threads of the current rayon pool; on
+    /// a device with [`super::BatchShape::Fixed`].
     ///
     /// Returns one [`Logits`] per sequence. Everything is checked before anything is computed:
     /// on such an error no cache has changed.
@@ -172,18 +222,68 @@ impl Model {
     /// [`Error::ContextLength`] if a sequence would outgrow its cache or the context;
     /// [`Error::Parameter`] for a cache of another model.
     pub fn forward(&self, batch: &mut [Sequence<'_>]) -> Result<Vec<Logits>> {
-        let info = &self.info;
+        let vocab = self.info.vocab_size;
+        let mut logits: Vec<Logits> =
+            batch.iter().map(|_| Logits { vocab, data: Vec::new() }).collect();
+        self.run(batch, |scores, wanted| {
+            let values = scores.into_host()?;
+            let mut rest = values.as_slice();
+            for &(index, rows) in wanted {
+                let (own, tail) = rest.split_at(rows * vocab);
+                logits[index].data.extend_from_slice(own);
+                rest = tail;
+            }
+            Ok(())
+        })?;
+        Ok(logits)
+    }
+
+    /// Does what [`Model::forward`] does and leaves the logits where they were computed: in the
+    /// rows of one matrix, of which the second result names each sequence's own, if it wanted one.
+    ///
+    /// # Errors
+    /// As [`Model::forward`]; [`Error::Parameter`] for a sequence that wants more than one row.
+    pub(super) fn forward_scores(
+        &self,
+        batch: &mut [Sequence<'_>],
+    ) -> Result<(Scores, Vec<Option<usize>>)> {
+        if batch.iter().any(|s| s.logits == LogitsAt::Every && s.ids.len() > 1) {
+            return Err(Error::parameter("logits", "every position", "the last position, or none"));
+        }
+        let mut rows = vec![None; batch.len()];
+        let mut parts = Vec::new();
+        let mut count = 0;
+        self.run(batch, |scores, wanted| {
+            for &(index, wanted) in wanted {
+                if wanted > 0 {
+                    rows[index] = Some(count);
+                    count += 1;
+                }
+            }
+            parts.push(scores);
+            Ok(())
+        })?;
+        Ok((Scores::join(parts)?, rows))
+    }
+
+    /// Checks the batch, then runs it in as many passes as it needs. `take` gets the logits of
+    /// each pass, and which sequences they belong to with how many rows.
+    fn run(
+        &self,
+        batch: &mut [Sequence<'_>],
+        mut take: impl FnMut(Scores, &[(usize, usize)]) -> Result<()> + Send,
+    ) -> Result<()> {
         for sequence in batch.iter() {
             let cache = &*sequence.cache;
-            if cache.layers.len() != info.layers || cache.geometry != (info.kv_heads, info.head_dim)
-            {
-                return Err(Error::parameter(
-                    "cache",
-                    "made for another model",
-                    "a cache of this model's new_cache",
-                ));
+            let here = match (&cache.store, &self.caches) {
+                (Store::Cpu(_), Caches::Cpu) => true,
+                (Store::Device(cache), Caches::Device(caches)) => caches.made(cache),
+                _ => false,
+            };
+            if !here || cache.geometry() != self.geometry() {
+                return Err(KvCache::foreign());
             }
-            check_ids(sequence.ids, info.vocab_size)?;
+            check_ids(sequence.ids, self.info.vocab_size)?;
             let room = cache.capacity().saturating_sub(cache.len());
             if sequence.ids.len() > room {
                 return Err(Error::ContextLength {
@@ -193,29 +293,29 @@ impl Model {
                 });
             }
         }
-        let mut logits: Vec<Logits> =
-            batch.iter().map(|_| Logits { vocab: info.vocab_size, data: Vec::new() }).collect();
         // Inside a worker of the pool the parallel regions of a pass start without a hand-over.
         rayon::scope(|_| {
             let mut done = vec![0usize; batch.len()];
-            while self.run_pass(batch, &mut done, &mut logits)? {}
-            Ok(logits)
+            while let Some((scores, wanted)) = self.run_pass(batch, &mut done)? {
+                take(scores, &wanted)?;
+            }
+            Ok(())
         })
     }
 
-    /// Runs the next rows of the batch; `false` when there are none.
+    /// Runs the next rows of the batch: their logits, and how many rows of them each sequence
+    /// has. `None` when there are no rows left.
     fn run_pass(
         &self,
         batch: &mut [Sequence<'_>],
         done: &mut [usize],
-        logits: &mut [Logits],
-    ) -> Result<bool> {
-        let mut pass =
-            Pass { ids: Vec::new(), spans: Vec::new(), caches: Vec::new(), wanted: Vec::new() };
+    ) -> Result<Option<(Scores, Vec<(usize, usize)>)>> {
+        let mut pass = Pass::default();
         // Sequence and number of rows of each span, and of each span's wanted rows.
         let mut taken = Vec::new();
+        let mut wanted = Vec::new();
         for (index, sequence) in batch.iter_mut().enumerate() {
-            let rows = (sequence.ids.len() - done[index]).min(PASS_ROWS - pass.ids.len());
+            let rows = (sequence.ids.len() - done[index]).min(self.pass_rows - pass.ids.len());
             if rows == 0 {
                 continue;
             }
@@ -230,23 +330,50 @@ impl Model {
                 LogitsAt::Last => pass.wanted.push(first_row + rows - 1),
                 LogitsAt::Every => pass.wanted.extend(first_row..first_row + rows),
             }
-            taken.push((index, rows, pass.wanted.len() - before));
+            taken.push((index, rows));
+            wanted.push((index, pass.wanted.len() - before));
             pass.caches.push(&mut *sequence.cache);
         }
         if taken.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
-        let values = self.causal.forward(&mut pass)?;
-        let mut rest = values.as_slice();
-        for ((index, rows, wanted), cache) in taken.into_iter().zip(pass.caches) {
+        let scores = self.causal.forward(&mut pass)?;
+        for ((index, rows), cache) in taken.into_iter().zip(pass.caches) {
             cache.advance(rows);
             done[index] += rows;
-            let (own, tail) = rest.split_at(wanted * self.info.vocab_size);
-            logits[index].data.extend_from_slice(own);
-            rest = tail;
         }
-        Ok(true)
+        Ok(Some((scores, wanted)))
     }
+}
+
+/// A model loaded for one place.
+pub(super) struct Loaded {
+    pub(super) causal: Box<dyn Causal>,
+    pub(super) device: Device,
+    pub(super) caches: Caches,
+    pub(super) cache_type: CacheType,
+    /// For people.
+    pub(super) kernels: String,
+    /// Rows of one pass.
+    pub(super) pass_rows: usize,
+}
+
+/// Where a model's caches are made.
+pub(super) enum Caches {
+    Cpu,
+    Device(cuda::Caches),
+}
+
+fn load_for_cpu(isa: Isa, config: &Config, weights: &Weights<'_>) -> Result<Loaded> {
+    let causal = models::load(&Cpu::new(isa), config, weights)?;
+    Ok(Loaded {
+        causal,
+        device: Device::Cpu,
+        caches: Caches::Cpu,
+        cache_type: if weights.quantised() { CacheType::F16 } else { CacheType::F32 },
+        kernels: format!("CPU, {isa}"),
+        pass_rows: PASS_ROWS,
+    })
 }
 
 /// Opens a model file or folder: its tensors, its configuration, and where its

@@ -1,12 +1,14 @@
 //! The operations a model's file is written in.
 //!
 //! A model calls only these, so it runs wherever an implementation of [`Ops`] computes: the CPU
-//! today ([`super::cpu::Cpu`]), a device later. Every row's result must be independent of the
-//! other rows of a pass.
+//! ([`super::cpu::Cpu`]) or a CUDA device (`super::cuda`). On the CPU every row's result is
+//! independent of the other rows of a pass; on a device a matrix product may depend on how many
+//! rows there are, which [`super::placement::BatchShape::Fixed`] keeps the same.
 
 use super::batch::Pass;
 use super::cpu::Heads;
 use super::rope::Rope;
+use super::scores::Scores;
 use super::weights::Tensor;
 use crate::error::Result;
 
@@ -67,6 +69,6 @@ pub(super) trait Ops: Clone + Send + Sync + 'static {
     /// The given rows.
     fn select(&self, xs: &Self::Rows, rows: &[usize]) -> Result<Self::Rows>;
 
-    /// The rows as f32 on the host, row-major.
-    fn to_host(&self, xs: Self::Rows) -> Result<Vec<f32>>;
+    /// The rows as logits in f32, where they are computed.
+    fn to_scores(&self, xs: Self::Rows) -> Result<Scores>;
 }

@@ -209,8 +209,11 @@ impl<'a> Session<'a> {
         let chunk = self.prompt_chunk;
         let mut batch: Vec<Sequence<'_>> =
             self.slots.iter_mut().map(|slot| slot.sequence(chunk)).collect();
-        let mut rows = self.model.forward(&mut batch)?;
+        let (scores, rows) = self.model.forward_scores(&mut batch)?;
         drop(batch);
+        let values = scores.into_host()?;
+        let vocab = self.model.info().vocab_size;
+        let logits = |row: usize| &values[row * vocab..][..vocab];
         for slot in &mut self.slots {
             slot.seen = slot.request.prompt.len().min(slot.cache.len());
         }
@@ -218,11 +221,8 @@ impl<'a> Session<'a> {
         let outcomes: Vec<Result<Option<Advance>>> = self
             .slots
             .par_iter_mut()
-            .zip(rows.par_iter_mut())
-            .map(|(slot, logits)| match logits.last() {
-                Some(row) => slot.advance(row).map(Some),
-                None => Ok(None),
-            })
+            .zip(&rows)
+            .map(|(slot, row)| row.map(|row| slot.advance(logits(row))).transpose())
             .collect();
         let elapsed = started.elapsed();
         let mut events = Vec::new();

@@ -3,7 +3,7 @@
 //! Every tensor's shape is checked against the configuration before its data is touched.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::GgmlDType;
@@ -73,7 +73,7 @@ pub(super) enum Source {
 pub(super) struct Weights<'a> {
     source: &'a Source,
     taken: RefCell<BTreeSet<String>>,
-    kinds: RefCell<BTreeMap<String, usize>>,
+    kinds: RefCell<Vec<(Storage, usize)>>,
     quantised: Cell<bool>,
 }
 
@@ -143,12 +143,7 @@ impl<'a> Weights<'a> {
             }
             Source::Checkpoint { checkpoint, .. } => {
                 let view = checkpoint.tensor(&own).ok_or_else(missing)?;
-                let storage = match view.dtype {
-                    Dtype::F32 => Storage::F32,
-                    Dtype::F16 => Storage::F16,
-                    Dtype::BF16 => Storage::Bf16,
-                };
-                (view.shape.to_vec(), storage, view.data)
+                (view.shape.to_vec(), storage_of_dtype(view.dtype), view.data)
             }
         };
         if found != shape {
@@ -170,7 +165,12 @@ impl<'a> Weights<'a> {
             ));
         }
         if self.taken.borrow_mut().insert(own.clone()) {
-            *self.kinds.borrow_mut().entry(storage_name(storage)).or_default() += 1;
+            let mut kinds = self.kinds.borrow_mut();
+            // Few kinds, and a map would need an order that they do not have.
+            match kinds.iter_mut().find(|(kind, _)| *kind == storage) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((storage, 1)),
+            }
         }
         if matches!(storage, Storage::Blocks(_) | Storage::Candle(_)) {
             self.quantised.set(true);
@@ -228,22 +228,50 @@ impl<'a> Weights<'a> {
         self.quantised.get()
     }
 
-    /// How the weights are stored and computed with, for people.
-    pub(super) fn description(&self) -> String {
+    /// How the matrices of the file are stored; those the model does not take are among them.
+    pub(super) fn matrices(&self) -> Vec<Storage> {
+        match self.source {
+            Source::Gguf(gguf) => gguf
+                .tensors()
+                .filter(|tensor| tensor.dims.len() > 1)
+                .filter_map(|tensor| storage_of(tensor.ty))
+                .collect(),
+            Source::Checkpoint { checkpoint, .. } => checkpoint
+                .names()
+                .filter_map(|name| checkpoint.tensor(name))
+                .filter(|view| view.shape.len() > 1)
+                .map(|view| storage_of_dtype(view.dtype))
+                .collect(),
+        }
+    }
+
+    /// How the weights are stored and, on the CPU, computed with, for people.
+    pub(super) fn description(&self, on_cpu: bool) -> String {
         let kinds = self.kinds.borrow();
-        let mut kinds: Vec<(&String, &usize)> = kinds.iter().collect();
-        kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        let mut kinds: Vec<(String, usize)> =
+            kinds.iter().map(|&(kind, count)| (storage_name(kind, on_cpu), count)).collect();
+        kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
     }
 }
 
-fn storage_name(storage: Storage) -> String {
+fn storage_name(storage: Storage, on_cpu: bool) -> String {
     match storage {
         Storage::F32 => "F32".into(),
-        Storage::F16 => "F16 (converted to F32)".into(),
-        Storage::Bf16 => "BF16 (kept, multiplied in F32)".into(),
+        Storage::F16 if on_cpu => "F16 (converted to F32)".into(),
+        Storage::F16 => "F16".into(),
+        Storage::Bf16 if on_cpu => "BF16 (kept, multiplied in F32)".into(),
+        Storage::Bf16 => "BF16".into(),
         Storage::Blocks(kind) => format!("{kind:?}"),
         Storage::Candle(dtype) => format!("{dtype:?}"),
+    }
+}
+
+fn storage_of_dtype(dtype: Dtype) -> Storage {
+    match dtype {
+        Dtype::F32 => Storage::F32,
+        Dtype::F16 => Storage::F16,
+        Dtype::BF16 => Storage::Bf16,
     }
 }
 

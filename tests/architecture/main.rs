@@ -34,11 +34,12 @@ const ORDER: [&str; 16] = [
     "server",
 ];
 
-/// The only files that may hold `unsafe`: kernels and the memory map.
-const UNSAFE_FILES: [&str; 4] = [
+/// The only files that may hold `unsafe`: kernels, their launches and the memory map.
+const UNSAFE_FILES: [&str; 5] = [
     "src/engine/cpu/blocks_x86.rs",
     "src/engine/cpu/kernels.rs",
     "src/engine/cpu/lanes.rs",
+    "src/engine/cuda/launch.rs",
     "src/format/map.rs",
 ];
 

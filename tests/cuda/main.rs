@@ -1,1 +1,14 @@
-//! placeholder
+//! Tests on a CUDA device: a real one, or the mock driver of `tests/gpu/mock`, which runs the
+//! kernels on the CPU. They fail where there is neither.
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+#[path = "../engine/fixtures.rs"]
+#[allow(dead_code, reason = "the tests of the engine use the rest")]
+mod fixtures;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod device;
+mod fixed;
+mod forward;
+mod session;

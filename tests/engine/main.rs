@@ -12,6 +12,7 @@ mod linear;
 mod marked_text;
 #[cfg(feature = "oracle")]
 mod oracle;
+mod placement;
 mod real_model;
 mod refused;
 mod session;

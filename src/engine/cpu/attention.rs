@@ -12,7 +12,7 @@ use super::isa::Isa;
 use super::kernels;
 use super::lanes::LANES;
 use super::rows::Rows;
-use super::store::{CacheType, Store};
+use super::store::Store;
 use crate::engine::batch::Span;
 
 /// Rows of a sequence that one task takes.
@@ -46,17 +46,12 @@ pub(in crate::engine) struct LayerCache {
 }
 
 impl LayerCache {
-    /// Room for `capacity` positions, rounded up to 16. The operating system gives the memory
-    /// page by page as positions are written.
-    pub(in crate::engine) fn new(
-        kind: CacheType,
-        heads: usize,
-        dim: usize,
-        capacity: usize,
-    ) -> Self {
+    /// Room for `capacity` positions, rounded up to 16, in f16 if `half`. The operating system
+    /// gives the memory page by page as positions are written.
+    pub(in crate::engine) fn new(half: bool, heads: usize, dim: usize, capacity: usize) -> Self {
         let capacity = capacity.next_multiple_of(LANES);
         let len = heads * capacity * dim;
-        Self { keys: Store::new(kind, len), values: Store::new(kind, len), capacity }
+        Self { keys: Store::new(half, len), values: Store::new(half, len), capacity }
     }
 
     fn write(&mut self, heads: Heads, position: usize, key: &[f32], value: &[f32]) {

@@ -24,12 +24,13 @@ pub use isa::Isa;
 pub use product::{Parts, apply, linear};
 pub(super) use quantised::Quantised;
 pub use rows::Rows;
-pub use store::CacheType;
 
 use super::batch::Pass;
+use super::cache::{KvCache, Store};
 use super::linear::{Activations, Linear};
 use super::ops::Ops;
 use super::rope::{Pairing, Rope, Rotation};
+use super::scores::Scores;
 use super::weights::Tensor;
 use crate::error::{Error, Result};
 
@@ -155,8 +156,13 @@ impl Ops for Cpu {
         keys: &Rows,
         values: &Rows,
     ) -> Result<Rows> {
-        let mut caches: Vec<&mut LayerCache> =
-            pass.caches.iter_mut().map(|cache| &mut cache.layers[layer]).collect();
+        let mut caches: Vec<&mut LayerCache> = Vec::with_capacity(pass.caches.len());
+        for cache in &mut pass.caches {
+            match &mut cache.store {
+                Store::Cpu(layers) => caches.push(&mut layers[layer]),
+                Store::Device(_) => return Err(KvCache::foreign()),
+            }
+        }
         Ok(attention::attention(self.isa, heads, &pass.spans, &mut caches, queries, keys, values))
     }
 
@@ -181,8 +187,8 @@ impl Ops for Cpu {
         Ok(Rows::from_vec(xs.width(), data))
     }
 
-    fn to_host(&self, xs: Rows) -> Result<Vec<f32>> {
-        Ok(xs.into_vec())
+    fn to_scores(&self, xs: Rows) -> Result<Scores> {
+        Ok(Scores::Host(xs.into_vec()))
     }
 }
 

@@ -6,29 +6,6 @@ use super::aligned::Aligned;
 use super::isa::Isa;
 use super::lanes::{self, LANES};
 
-/// How a cache stores its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheType {
-    /// 32-bit floats, for models whose weights are not quantised.
-    F32,
-    /// 16-bit IEEE floats, for quantised models: half the memory, and half the memory traffic
-    /// that makes a long context slow. A magnitude above 65504 becomes infinite and shows as
-    /// logits that are no numbers.
-    F16,
-}
-
-impl CacheType {
-    /// Bytes of one number.
-    #[must_use]
-    pub fn bytes(self) -> usize {
-        match self {
-            Self::F32 => 4,
-            Self::F16 => 2,
-        }
-    }
-}
-
 /// Numbers of one type, zero at the start.
 #[derive(Debug)]
 pub(super) enum Store {
@@ -37,11 +14,9 @@ pub(super) enum Store {
 }
 
 impl Store {
-    pub(super) fn new(kind: CacheType, len: usize) -> Self {
-        match kind {
-            CacheType::F32 => Self::F32(Aligned::new(0.0, len)),
-            CacheType::F16 => Self::F16(Aligned::new(0, len)),
-        }
+    /// `len` zeros, as f16 if `half`.
+    pub(super) fn new(half: bool, len: usize) -> Self {
+        if half { Self::F16(Aligned::new(0, len)) } else { Self::F32(Aligned::new(0.0, len)) }
     }
 
     /// Writes `values` from `start` on, one every `stride` places.

@@ -11,6 +11,7 @@ use crate::engine::config::{Bias, Config, Output};
 use crate::engine::cpu::Heads;
 use crate::engine::ops::Ops;
 use crate::engine::rope::Rope;
+use crate::engine::scores::Scores;
 use crate::engine::weights::Weights;
 use crate::error::Result;
 
@@ -93,7 +94,7 @@ impl<O: Ops> DecoderLayer<O> {
 }
 
 impl<O: Ops> Causal for Llama<O> {
-    fn forward(&self, pass: &mut Pass<'_>) -> Result<Vec<f32>> {
+    fn forward(&self, pass: &mut Pass<'_>) -> Result<Scores> {
         let ops = &self.ops;
         let rotation = ops.rotation(&self.rope, pass)?;
         let mut xs = ops.embed(&self.embed_tokens, &pass.ids)?;
@@ -113,11 +114,11 @@ impl<O: Ops> Causal for Llama<O> {
             ops.add(&mut xs, &out)?;
         }
         if pass.wanted.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Scores::none());
         }
         let last = ops.select(&xs, &pass.wanted)?;
         let normed = ops.rms_norm(&last, &self.norm, self.eps)?;
         let [logits] = ops.linear([&self.lm_head], &normed)?;
-        ops.to_host(logits)
+        ops.to_scores(logits)
     }
 }

@@ -8,14 +8,15 @@ mod qwen3;
 use super::batch::Pass;
 use super::config::{Architecture, Bias, Config};
 use super::ops::Ops;
+use super::scores::Scores;
 use super::weights::Weights;
 use crate::error::Result;
 
 /// A causal language model.
 pub(super) trait Causal: Send + Sync {
     /// Runs the rows of a pass through the model, appends to the caches (without advancing
-    /// them) and returns the logits of the wanted rows, row-major.
-    fn forward(&self, pass: &mut Pass<'_>) -> Result<Vec<f32>>;
+    /// them) and returns the logits of the wanted rows.
+    fn forward(&self, pass: &mut Pass<'_>) -> Result<Scores>;
 }
 
 /// Loads the model that `config` describes.
