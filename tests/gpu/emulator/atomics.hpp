@@ -14,8 +14,17 @@ constexpr int atomic_order = __ATOMIC_RELAXED;
 constexpr int atomic_order = __ATOMIC_SEQ_CST;
 #endif
 
-// Any two fences are ordered by time: wider than on a GPU, where an atomic in between must connect them.
+// A fence after an atomic operation of the same thread, or of one before a barrier, sees all that was written
+// before earlier fences. That is wider than on a GPU, where both must have touched the same atomic.
 void fence();
+void note_atomic();
+
+// Only the sanitizer's fences ask for it.
+inline void count_as_observed() {
+#ifdef EMULATOR_THREAD_SANITIZER
+  note_atomic();
+#endif
+}
 
 // The parameter's type comes from the pointer alone, so that a literal of another type is accepted.
 template <class T>
@@ -29,6 +38,7 @@ using SameAs = typename Same<T>::type;
 template <class T, class Change>
 inline T update(T *place, Change change) {
   T old;
+  count_as_observed();
   __atomic_load(place, &old, atomic_order);
   for (;;) {
     T next = change(old);
@@ -76,6 +86,7 @@ inline unsigned atomicInc(unsigned *place, unsigned limit) {
 }
 template <class T>
 inline T atomicCAS(T *place, emulator::SameAs<T> expected, emulator::SameAs<T> value) {
+  emulator::count_as_observed();
   __atomic_compare_exchange(place, &expected, &value, false, emulator::atomic_order, emulator::atomic_order);
   return expected;
 }

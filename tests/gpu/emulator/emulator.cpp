@@ -11,47 +11,10 @@
 #include <mutex>
 #include <thread>
 
-#include <link.h>
-#include <sys/mman.h>
-
 #include "atomics.hpp"
+#include "fiber_memory.hpp"
 #include "scheduler.hpp"
-
-#if !defined(__x86_64__) || !defined(__linux__)
-#error "the emulator's context switch and stacks are written for Linux on x86-64"
-#endif
-
-// Saves the callee-saved registers on the stack, stores the stack pointer, and goes on with another stack.
-extern "C" void emulator_switch_stacks(void **save, void *load);
-__asm__(R"(
-.text
-.globl emulator_switch_stacks
-.hidden emulator_switch_stacks
-.type emulator_switch_stacks, @function
-emulator_switch_stacks:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-.size emulator_switch_stacks, .-emulator_switch_stacks
-)");
-
-// The linker's names for the ends of the section of __shared__ variables; absent where no kernel has any.
-extern "C" {
-extern const char __start_emulator_shared[] __attribute__((weak, visibility("hidden")));
-extern const char __stop_emulator_shared[] __attribute__((weak, visibility("hidden")));
-}
+#include "shared_section.hpp"
 
 namespace emulator {
 
@@ -59,10 +22,6 @@ __thread Running running = {};
 
 namespace {
 
-constexpr unsigned saved_registers = 6;
-constexpr size_t page_bytes = 4096;
-// Sanitizers widen frames; untouched pages cost nothing.
-constexpr size_t stack_bytes = 256 * 1024;
 constexpr unsigned char poison = 0xcd;
 
 // ---------------------------------------------------------------------------- random orders
@@ -87,94 +46,13 @@ class Random {
   uint64_t state_;
 };
 
-// ---------------------------------------------------------------------------- contexts and stacks
-
-// Where a fiber or the scheduler itself goes on.
-struct Context {
-  void *stack_pointer = nullptr;
-  History history;
-  const void *stack_bottom = nullptr;
-  size_t stack_size = 0;
-  void *fake_stack = nullptr;
-};
-
-void switch_context(Context &from, Context &to, [[maybe_unused]] bool from_ends) {
-#ifdef EMULATOR_ADDRESS_SANITIZER
-  __sanitizer_start_switch_fiber(from_ends ? nullptr : &from.fake_stack, to.stack_bottom, to.stack_size);
-#endif
-  to.history.enter();
-  emulator_switch_stacks(&from.stack_pointer, to.stack_pointer);
-#ifdef EMULATOR_ADDRESS_SANITIZER
-  __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
-#endif
-}
-
-// One mapping for all stacks of an OS thread, each above a page that nobody may touch.
-class Stacks {
- public:
-  Stacks() = default;
-  Stacks(const Stacks &) = delete;
-  Stacks &operator=(const Stacks &) = delete;
-  ~Stacks() { unmap(); }
-
-  void reserve(unsigned count) {
-    if (count <= count_) return;
-    unmap();
-    void *area = mmap(nullptr, stride * count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (area == MAP_FAILED) fail("no memory for the stacks of %u threads", count);
-    area_ = static_cast<char *>(area);
-    count_ = count;
-    for (unsigned i = 0; i < count; i++) mprotect(area_ + stride * i, page_bytes, PROT_NONE);
-  }
-  char *bottom(unsigned index) const { return area_ + stride * index + page_bytes; }
-  // Stacks start at different places of a page: at the same one they would evict each other from the cache.
-  char *top(unsigned index) const { return bottom(index) + stack_bytes - (index * 832 % page_bytes & ~size_t{63}); }
-
- private:
-  static constexpr size_t stride = stack_bytes + page_bytes;
-  void unmap() {
-    if (area_) munmap(area_, stride * count_);
-    area_ = nullptr;
-  }
-  char *area_ = nullptr;
-  unsigned count_ = 0;
-};
-
-// ---------------------------------------------------------------------------- shared memory
-
-// This OS thread's copy of the section of __shared__ variables.
-struct SharedSection {
-  char *start = nullptr;
-  size_t bytes = 0;
-};
-
-SharedSection find_shared_section() {
-  SharedSection found;
-  if (!__start_emulator_shared) return found;
-  found.bytes = static_cast<size_t>(__stop_emulator_shared - __start_emulator_shared);
-  // The section's address is that of the initial image, which every thread's copy follows.
-  auto visit = [](dl_phdr_info *module, size_t, void *out) {
-    auto image = reinterpret_cast<uintptr_t>(__start_emulator_shared);
-    for (int i = 0; i < module->dlpi_phnum; i++) {
-      const auto &segment = module->dlpi_phdr[i];
-      uintptr_t begin = module->dlpi_addr + segment.p_vaddr;
-      if (segment.p_type != PT_TLS || image < begin || image >= begin + segment.p_memsz) continue;
-      static_cast<SharedSection *>(out)->start = static_cast<char *>(module->dlpi_tls_data) + (image - begin);
-      return 1;
-    }
-    return 0;
-  };
-  dl_iterate_phdr(visit, &found);
-  if (!found.start) found.bytes = 0;
-  return found;
-}
-
 // ---------------------------------------------------------------------------- threads, warps, blocks
 
 struct Fiber {
   Context context;
   uint3 index;
   Site site;                   // where it waits
+  bool observed = false;       // an atomic operation since its last fence, by itself or before a barrier
 };
 
 // The 32 lanes by what they do; a lane is in exactly one of the four sets.
@@ -183,7 +61,6 @@ struct Warp {
   unsigned mask[warp_lanes];
   Collective kind[warp_lanes];
   uint64_t word[warp_lanes];       // given
-  uint64_t received[warp_lanes];   // of the collective that completed last
   History merger;
 };
 
@@ -199,6 +76,8 @@ class Scheduler {
   void wait_at_barrier(Site site);
   const uint64_t *wait_in_warp(Collective kind, unsigned mask, uint64_t word, Site site);
   void run_fiber();
+  void note_atomic() { fibers_[running.linear_thread].observed = true; }
+  void pass_fence();
   bool busy() const { return kernel_ != nullptr; }
   void finish() { kernel_ = nullptr; }
 
@@ -212,6 +91,7 @@ class Scheduler {
   void release_barrier();
   unsigned count(unsigned Warp::*set) const;
   void merge(History &merger, unsigned first, unsigned lanes);
+  uint64_t *received(unsigned warp) const { return reinterpret_cast<uint64_t *>(received_.start()) + warp * warp_lanes; }
   [[noreturn]] void fail_stuck() const;
 
   const std::function<void()> *kernel_ = nullptr;
@@ -219,8 +99,9 @@ class Scheduler {
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;
   std::vector<Tags> tags_;
-  std::vector<char> dynamic_shared_;
+  Mapping dynamic_shared_;
   size_t dynamic_bytes_ = 0;
+  Mapping received_;           // a word per thread: what its warp's last collective gave
   SharedSection shared_section_;
   History barrier_merger_;
   char start_tag_ = 0;
@@ -240,18 +121,16 @@ void enter_fiber() {
 }
 
 void Scheduler::prepare(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel) {
-  if (busy()) fail("a kernel launched a kernel");
   threads_ = block.x * block.y * block.z;
   if (threads_ == 0 || threads_ > max_block_threads) fail("a block of %u threads", threads_);
   stacks_.reserve(threads_);
   fibers_.resize(threads_);
   tags_.resize(threads_);
   warps_.resize((threads_ + warp_lanes - 1) / warp_lanes);
-  constexpr size_t alignment = 128;
-  dynamic_shared_.resize(shared_bytes + alignment);
+  received_.reserve(warps_.size() * warp_lanes * sizeof(uint64_t));
+  dynamic_shared_.reserve(shared_bytes);
   dynamic_bytes_ = shared_bytes;
-  auto address = reinterpret_cast<uintptr_t>(dynamic_shared_.data());
-  running.dynamic_shared = dynamic_shared_.data() + (alignment - address % alignment) % alignment;
+  running.dynamic_shared = dynamic_shared_.start();
   running.block_dim = block;
   running.grid_dim = grid;
   shared_section_ = find_shared_section();
@@ -267,6 +146,7 @@ void Scheduler::start_fibers() {
     fiber.context.stack_bottom = stacks_.bottom(thread);
     fiber.context.stack_size = stack_bytes;
     fiber.context.history.create();
+    fiber.observed = false;
     // What emulator_switch_stacks pops: registers, then the address it returns to. One word more keeps the
     // alignment that a called function expects.
     auto *stack = reinterpret_cast<void **>(stacks_.top(thread)) - (saved_registers + 2);
@@ -383,7 +263,7 @@ const uint64_t *Scheduler::wait_in_warp(Collective kind, unsigned mask, uint64_t
   release(&tags_[thread].arrived);
   yield();
   acquire(&tags_[thread].may_go);
-  return warp.received;
+  return received(thread / warp_lanes);
 }
 
 // Lets the lanes of each mask go on whose lanes all wait for one another.
@@ -411,7 +291,7 @@ void Scheduler::complete_collectives(unsigned index) {
         fail("lanes of one mask are in different operations: %s:%d and %s:%d", site.file, site.line, other.file,
              other.line);
       }
-      warp.received[lane] = warp.word[lane];
+      received(index)[lane] = warp.word[lane];
     }
     merge(warp.merger, first, mask);
     warp.in_collective &= ~mask;
@@ -436,6 +316,9 @@ void Scheduler::release_barrier() {
   for (Tags &tags : tags_) acquire(&tags.arrived);
   for (Tags &tags : tags_) release(&tags.may_go);
   own_.history.enter();
+  bool observed = false;
+  for (const Fiber &fiber : fibers_) observed |= fiber.observed;
+  for (Fiber &fiber : fibers_) fiber.observed = observed;
 #endif
 }
 
@@ -447,7 +330,19 @@ void Scheduler::merge([[maybe_unused]] History &merger, [[maybe_unused]] unsigne
   for (unsigned rest = lanes; rest; rest &= rest - 1) acquire(&tags_[first + __builtin_ctz(rest)].arrived);
   for (unsigned rest = lanes; rest; rest &= rest - 1) release(&tags_[first + __builtin_ctz(rest)].may_go);
   own_.history.enter();
+  bool observed = false;
+  for (unsigned rest = lanes; rest; rest &= rest - 1) observed |= fibers_[first + __builtin_ctz(rest)].observed;
+  for (unsigned rest = lanes; rest; rest &= rest - 1) fibers_[first + __builtin_ctz(rest)].observed = observed;
 #endif
+}
+
+// A fence makes the past visible to those who see what comes after it; it makes the past of others visible
+// only to one who has seen something of theirs, which takes an atomic operation before it.
+void Scheduler::pass_fence() {
+  bool &observed = fibers_[running.linear_thread].observed;
+  if (observed) acquire(&fence_tag);
+  observed = false;
+  release(&fence_tag);
 }
 
 unsigned Scheduler::count(unsigned Warp::*set) const {
@@ -491,12 +386,14 @@ void fail(const char *format, ...) {
 }
 
 void fence() {
-#ifdef EMULATOR_THREAD_SANITIZER
-  acquire(&fence_tag);
-  release(&fence_tag);
-#else
+  if (scheduler.busy()) scheduler.pass_fence();
+#ifndef EMULATOR_THREAD_SANITIZER
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
+}
+
+void note_atomic() {
+  if (scheduler.busy()) scheduler.note_atomic();
 }
 
 void block_barrier(Site site) { scheduler.wait_at_barrier(site); }
@@ -514,6 +411,7 @@ std::vector<uint64_t> block_order(uint64_t blocks, uint64_t seed) {
 
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel, unsigned workers,
             uint64_t order_seed) {
+  if (scheduler.busy()) fail("a kernel launched a kernel");
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
   const std::vector<uint64_t> order = order_seed ? block_order(blocks, order_seed) : std::vector<uint64_t>{};
   std::atomic<uint64_t> next{0};
