@@ -9,6 +9,7 @@ mod fixtures;
 mod support;
 
 mod device;
+mod draw;
 mod fixed;
 mod forward;
 mod session;
