@@ -192,10 +192,16 @@ impl Model {
         &self.device
     }
 
-    /// Where a session draws tokens from this model's logits.
+    /// Where a session was asked to draw tokens from this model's logits.
     #[must_use]
     pub fn sampler(&self) -> SamplerPlace {
         self.sampler
+    }
+
+    /// Whether sessions draw tokens on the device that computes the logits.
+    #[must_use]
+    pub fn draws_on_device(&self) -> bool {
+        !self.device.is_cpu() && self.sampler == SamplerPlace::Auto
     }
 
     fn geometry(&self) -> Geometry {
