@@ -9,6 +9,7 @@ mod fixtures;
 mod support;
 
 mod device;
+mod driver;
 mod fixed;
 mod forward;
 mod session;
