@@ -97,8 +97,8 @@ impl DeviceHistory {
     }
 }
 
-pub(crate) fn layout() -> [usize; 13] {
-    let mut out = [0; 13];
+pub(crate) fn layout() -> [usize; 19] {
+    let mut out = [0; 19];
     // SAFETY: as many numbers are written as there is room for.
     unsafe { gm_emulated_layout(out.as_mut_ptr()) };
     out

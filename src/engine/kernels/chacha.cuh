@@ -33,7 +33,7 @@ GM_DEVICE void gm_chacha8(const uint32_t *key, uint32_t counter, uint32_t (&out)
 }
 
 // The u32 at word `token`.
-GM_DEVICE uint32_t gm_word(const uint32_t *key, uint32_t token) {
+GM_CALLED uint32_t gm_word(const uint32_t *key, uint32_t token) {
   uint32_t block[16];
   gm_chacha8(key, token / 16u, block);
   uint32_t word = 0;
@@ -43,7 +43,7 @@ GM_DEVICE uint32_t gm_word(const uint32_t *key, uint32_t token) {
 }
 
 // The u64 at words 2 * token (low half) and 2 * token + 1.
-GM_DEVICE uint64_t gm_word_pair(const uint32_t *key, uint32_t token) {
+GM_CALLED uint64_t gm_word_pair(const uint32_t *key, uint32_t token) {
   uint32_t block[16];
   gm_chacha8(key, token / 8u, block);
   uint64_t pair = 0;

@@ -40,7 +40,7 @@ GM_DEVICE uint32_t gm_lower_bound(const GmEntry *entries, uint32_t first, uint32
 
 // A logit after the row's edits. `culprit` becomes 1 + the index of the edit that banned the
 // token, if one did.
-GM_DEVICE float gm_edited(const GmRow &row, const GmInputs &in, uint32_t id, float logit, uint32_t &culprit) {
+GM_CALLED float gm_edited(const GmRow &row, const GmInputs &in, uint32_t id, float logit, uint32_t &culprit) {
   const GmHistory history = gm_history(row.history, in.vocab);
   for (uint32_t index = 0; index < row.edits && logit > GM_NEGATIVE_INFINITY; index++) {
     const GmEdit &edit = row.edit[index];
@@ -77,7 +77,7 @@ GM_DEVICE float gm_edited(const GmRow &row, const GmInputs &in, uint32_t id, flo
 }
 
 // Marks the tokens of a chunk that an edit may touch. All threads call it; a barrier follows.
-GM_DEVICE void gm_mark_touched(const GmRow &row, const GmInputs &in, uint32_t chunk, uint32_t *touched) {
+GM_CALLED void gm_mark_touched(const GmRow &row, const GmInputs &in, uint32_t chunk, uint32_t *touched) {
   if (row.edits == 0u) return;
   const uint32_t first = chunk * GM_CHUNK;
   const uint32_t words = (in.vocab + 31u) / 32u;

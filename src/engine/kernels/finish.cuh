@@ -12,7 +12,7 @@ GM_DEVICE uint64_t gm_noise(const GmRow &row, const uint32_t *bits, bool marked,
 
 // Marks and draws; fills what the result says of the distributions. The candidates' logits become
 // those after the mark.
-GM_DEVICE void gm_finish(GmShared &shared, const GmRow &row, const GmInputs &in, const GmCandidates &candidates,
+GM_CALLED void gm_finish(GmShared &shared, const GmRow &row, const GmInputs &in, const GmCandidates &candidates,
                          GmResult &result) {
   const GmSums before = gm_sums(shared, candidates);
   result.survivors = before.live;

@@ -49,7 +49,7 @@ GM_DEVICE uint64_t gm_score_key(double score) {
 
 GM_DEVICE double gm_power_of_two(long long k) { return gm_double((uint64_t)(k + 1023) << 52); }
 
-GM_DEVICE double gm_exp(double x) {
+GM_CALLED double gm_exp(double x) {
   if (x != x) return x;
   x = x < -746.0 ? -746.0 : x > 710.0 ? 710.0 : x;
   const double shifted = x * GM_LOG2_E + GM_ROUND;
@@ -90,7 +90,7 @@ GM_DEVICE double gm_twice_atanh(double s) {
 }
 
 // For x > 0 and finite, the only arguments here.
-GM_DEVICE double gm_ln(double x) {
+GM_CALLED double gm_ln(double x) {
   double shift = 0.0;
   if (x < gm_double(0x0010000000000000ull)) {
     x = x * 18014398509481984.0;
@@ -108,7 +108,7 @@ GM_DEVICE double gm_ln(double x) {
 }
 
 // -ln u for u = (bits + 1/2) / 2^64.
-GM_DEVICE double gm_neg_ln_uniform(uint64_t bits) {
+GM_CALLED double gm_neg_ln_uniform(uint64_t bits) {
   const double u = (__ull2double_rn(bits) + 0.5) * GM_CELL;
   if (u < GM_FRAC_1_SQRT_2) return -gm_ln(u);
   const double v = (__ull2double_rn(~bits) + 0.5) * GM_CELL;

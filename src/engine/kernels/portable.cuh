@@ -14,6 +14,13 @@
 #endif
 
 #define GM_DEVICE __device__ __forceinline__
+// What one block does at the end of a row is called, not copied into the loops over all tokens:
+// those keep their registers, and the kernels stay small.
+#ifdef GREENMARK_EMULATOR
+#define GM_CALLED static __attribute__((noinline))
+#else
+#define GM_CALLED static __device__ __noinline__
+#endif
 
 #define GM_FULL_WARP 0xffffffffu
 #define GM_NEGATIVE_INFINITY __uint_as_float(0xff800000u)

@@ -79,7 +79,7 @@ GM_DEVICE uint64_t gm_fresh(const uint64_t *place) { return *(const volatile uin
 
 // The largest logit after the mark in this chunk. Only tokens within delta of the chunk's best
 // can be it, so only those are asked for their membership.
-GM_DEVICE uint32_t gm_marked_max(GmReduction &reduction, const GmRow &row, const GmInputs &in, uint32_t first,
+GM_CALLED uint32_t gm_marked_max(GmReduction &reduction, const GmRow &row, const GmInputs &in, uint32_t first,
                                  const float (&logits)[GM_PER_THREAD], uint32_t chunk_max) {
   const double best = (double)gm_number_of_key(chunk_max);
   const double reach = row.delta < 0.0f ? -(double)row.delta : (double)row.delta;
@@ -101,7 +101,7 @@ GM_DEVICE uint32_t gm_marked_max(GmReduction &reduction, const GmRow &row, const
 
 // Chooses the floor of a row's list: the lowest place of the histogram such that it and all above
 // it hold at most GM_LIST tokens. Clears the histogram.
-GM_DEVICE void gm_choose_floor(GmReduction &reduction, GmState *state, uint32_t *histogram) {
+GM_CALLED void gm_choose_floor(GmReduction &reduction, GmState *state, uint32_t *histogram) {
   const uint32_t width = GM_HISTOGRAM / GM_THREADS;
   // Thread 0 has the highest places.
   const uint32_t top = GM_HISTOGRAM - threadIdx.x * width;
@@ -293,7 +293,7 @@ struct GmList {
 };
 
 // Truncates the list and finishes the row; `false` when the list is not enough.
-GM_DEVICE bool gm_finish_list(GmShared &shared, GmList &own, const GmRow &row, const GmInputs &in, GmState *state,
+GM_CALLED bool gm_finish_list(GmShared &shared, GmList &own, const GmRow &row, const GmInputs &in, GmState *state,
                               const GmListed *list, GmResult &result) {
   const uint32_t count = gm_fresh(&state->listed);
   for (uint32_t i = threadIdx.x; i < count; i += GM_THREADS) {
@@ -321,7 +321,7 @@ GM_DEVICE bool gm_finish_list(GmShared &shared, GmList &own, const GmRow &row, c
 }
 
 // Works on the whole row; `dense` is room for it.
-GM_DEVICE void gm_finish_dense(GmShared &shared, uint32_t *touched, const GmRow &row, const GmInputs &in, float *dense,
+GM_CALLED void gm_finish_dense(GmShared &shared, uint32_t *touched, const GmRow &row, const GmInputs &in, float *dense,
                                GmResult &result) {
   for (uint32_t chunk = 0; chunk * GM_CHUNK < in.vocab; chunk++) {
     const uint32_t first = chunk * GM_CHUNK + threadIdx.x * GM_PER_THREAD;
@@ -341,7 +341,7 @@ GM_DEVICE void gm_finish_dense(GmShared &shared, uint32_t *touched, const GmRow 
 }
 
 // Finishes a row that nothing truncates, from the sums and the best token of each chunk.
-GM_DEVICE void gm_finish_open(GmShared &shared, const GmRow &row, const GmInputs &in, const GmState *state,
+GM_CALLED void gm_finish_open(GmShared &shared, const GmRow &row, const GmInputs &in, const GmState *state,
                               const GmBest *chunks, GmResult &result) {
   GmBest best = {0, GM_NONE, 0};
   for (uint32_t chunk = threadIdx.x; chunk < gridDim.x; chunk += GM_THREADS) {
@@ -369,7 +369,7 @@ GM_DEVICE void gm_finish_open(GmShared &shared, const GmRow &row, const GmInputs
 
 // The logit before the mark of a token that was drawn: no truncation dropped it, so only the
 // temperatures among the stages changed it.
-GM_DEVICE float gm_unmarked(const GmRow &row, const GmInputs &in, uint32_t id) {
+GM_CALLED float gm_unmarked(const GmRow &row, const GmInputs &in, uint32_t id) {
   float logit = gm_processed(row, in, id);
   for (uint32_t index = 0; index < row.stages; index++) {
     if (row.stage[index].kind == GM_STAGE_TEMPERATURE) logit = gm_divided(logit, (float)row.stage[index].value);
@@ -378,7 +378,7 @@ GM_DEVICE float gm_unmarked(const GmRow &row, const GmInputs &in, uint32_t id) {
 }
 
 // Counts a token that was drawn, in the row's history.
-GM_DEVICE void gm_remember(const GmHistory &history, uint32_t token) {
+GM_CALLED void gm_remember(const GmHistory &history, uint32_t token) {
   const uint32_t window = history.head[GM_HISTORY_WINDOW];
   if (window > 0u) {
     uint32_t place = history.head[GM_HISTORY_LENGTH];

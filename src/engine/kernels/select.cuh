@@ -29,7 +29,7 @@ GM_DEVICE uint64_t gm_order(uint32_t key, uint32_t id) {
 // 0), or a number between it and the next one; 0 when the whole does not reach it. `candidate`
 // gives order and measure of an index; an order of 0 is none.
 template <class Candidate>
-GM_DEVICE uint64_t gm_cut(GmSelection &selection, GmReduction &reduction, uint32_t count, uint64_t limit,
+GM_CALLED uint64_t gm_cut(GmSelection &selection, GmReduction &reduction, uint32_t count, uint64_t limit,
                           const Candidate &candidate) {
   uint64_t prefix = 0;
   uint64_t before = 0;

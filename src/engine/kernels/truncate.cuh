@@ -53,7 +53,7 @@ struct GmShared {
   GmSelection selection;
 };
 
-GM_DEVICE GmSums gm_sums(GmShared &shared, const GmCandidates &candidates) {
+GM_CALLED GmSums gm_sums(GmShared &shared, const GmCandidates &candidates) {
   GmSums sums;
   uint32_t key = 0u;
   uint64_t live = 0;
@@ -89,7 +89,7 @@ GM_DEVICE void gm_retain(const GmCandidates &candidates, const Keeps &keeps) {
 }
 
 // The cut behind the `count` best; `count` is at most the number of live candidates.
-GM_DEVICE uint64_t gm_cut_count(GmShared &shared, const GmCandidates &candidates, uint32_t count) {
+GM_CALLED uint64_t gm_cut_count(GmShared &shared, const GmCandidates &candidates, uint32_t count) {
   return gm_cut(shared.selection, shared.reduction, candidates.count, count,
                 [&](uint32_t i, uint64_t &order, uint64_t &measure) {
                   const float logit = candidates.logits[i];
@@ -171,7 +171,7 @@ GM_DEVICE double gm_wide_to_double(uint64_t high, uint64_t low) {
 }
 
 // The smallest logit that top-n-sigma keeps.
-GM_DEVICE float gm_sigma_lowest(const GmSums &sums, const GmSpread &spread, double unit, double n) {
+GM_CALLED float gm_sigma_lowest(const GmSums &sums, const GmSpread &spread, double unit, double n) {
   // squares = high * 2^32 + low, as two words.
   uint64_t squares_low = spread.squares_low;
   uint64_t squares_high = spread.squares_high >> 32;
@@ -193,7 +193,7 @@ GM_DEVICE float gm_sigma_lowest(const GmSums &sums, const GmSpread &spread, doub
 
 // Applies the row's truncations. `false`: the list is not enough, and its candidates may have
 // been changed.
-GM_DEVICE bool gm_truncate(GmShared &shared, const GmRow &row, const GmCandidates &candidates, GmRest &rest) {
+GM_CALLED bool gm_truncate(GmShared &shared, const GmRow &row, const GmCandidates &candidates, GmRest &rest) {
   for (uint32_t index = 0; index < row.stages; index++) {
     const GmStage &stage = row.stage[index];
     GmSums listed = gm_sums(shared, candidates);

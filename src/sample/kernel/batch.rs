@@ -24,6 +24,12 @@ pub struct HistoryShape {
 }
 
 impl HistoryShape {
+    /// Number of ids that are counted.
+    #[must_use]
+    pub fn vocab(&self) -> usize {
+        self.vocab
+    }
+
     /// Number of u32 words on the device, all zero at first.
     #[must_use]
     pub fn words(&self) -> usize {

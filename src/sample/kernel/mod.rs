@@ -14,4 +14,7 @@ mod row;
 pub use batch::{Batch, HistoryShape};
 pub(crate) use form::Form;
 pub(crate) use row::StageKind;
-pub use row::{Edit, Entry, Path, Row, RowResult, Stage, layout};
+pub use row::{
+    BEST_BYTES, CHUNK, Edit, Entry, HISTOGRAM, LIST, LISTED_BYTES, Path, Row, RowResult,
+    STATE_BYTES, Stage, layout,
+};

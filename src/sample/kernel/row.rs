@@ -29,6 +29,19 @@ impl Entry {
     }
 }
 
+/// Tokens of a block of the grid.
+pub const CHUNK: usize = 4096;
+/// The most tokens of a row's list.
+pub const LIST: usize = 2048;
+/// Words of a row's histogram.
+pub const HISTOGRAM: usize = 4096;
+/// Bytes that the blocks of a row share; zero before the first launch.
+pub const STATE_BYTES: usize = 128;
+/// Bytes of a chunk's best token.
+pub const BEST_BYTES: usize = 16;
+/// Bytes of an entry of a row's list.
+pub const LISTED_BYTES: usize = 8;
+
 pub(super) const MAX_EDITS: usize = 10;
 pub(super) const MAX_STAGES: usize = 10;
 /// No bit set.
@@ -129,6 +142,14 @@ pub struct Row {
     pub(super) stage: [Stage; MAX_STAGES],
 }
 
+impl Row {
+    /// Where the device keeps the row's history; 0 for none.
+    #[must_use]
+    pub fn history_address(&self) -> u64 {
+        self.history
+    }
+}
+
 // A row holds seeds derived from the secret key.
 impl std::fmt::Debug for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -184,9 +205,10 @@ impl RowResult {
 }
 
 /// The memory layout, for the test that compares it with the C++ compiler's: sizes of `Row`,
-/// `RowResult`, `Edit`, `Stage`, `Entry`, then the offsets of some fields of the first two.
+/// `RowResult`, `Edit`, `Stage`, `Entry`, the offsets of some fields of the first two, and what
+/// scratch memory is measured by.
 #[must_use]
-pub fn layout() -> [usize; 13] {
+pub fn layout() -> [usize; 19] {
     use std::mem::{offset_of, size_of};
     [
         size_of::<Row>(),
@@ -202,5 +224,11 @@ pub fn layout() -> [usize; 13] {
         offset_of!(RowResult, raw_logit),
         offset_of!(RowResult, raw_total),
         offset_of!(RowResult, total),
+        CHUNK,
+        LIST,
+        HISTOGRAM,
+        STATE_BYTES,
+        BEST_BYTES,
+        LISTED_BYTES,
     ]
 }

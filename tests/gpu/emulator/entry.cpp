@@ -51,7 +51,8 @@ void gm_emulated_layout(size_t *out) {
   const size_t layout[] = {
       sizeof(GmRow), sizeof(GmResult), sizeof(GmEdit), sizeof(GmStage), sizeof(GmEntry),
       offsetof(GmRow, mark_key), offsetof(GmRow, path), offsetof(GmRow, delta), offsetof(GmRow, edit),
-      offsetof(GmRow, stage), offsetof(GmResult, raw_logit), offsetof(GmResult, raw_total), offsetof(GmResult, total)};
+      offsetof(GmRow, stage), offsetof(GmResult, raw_logit), offsetof(GmResult, raw_total), offsetof(GmResult, total),
+      GM_CHUNK, GM_LIST, GM_HISTOGRAM, sizeof(GmState), sizeof(GmBest), sizeof(GmListed)};
   memcpy(out, layout, sizeof layout);
 }
 
