@@ -274,3 +274,24 @@ fn a_quantised_file_is_dequantised_when_asked() {
     assert!(worst <= 0.05, "{worst}");
     assert_eq!(greedy(&model, &prompt, 3), wanted);
 }
+
+#[test]
+#[ignore = "needs candle's kernels for quantised weights: a real device, or a mock that has them"]
+fn a_quantised_file_stays_quantised() {
+    // One row at a time candle multiplies by dequantised blocks, else it dequantises the matrix;
+    // its faster ways need objects that only the real nvcc makes.
+    candle_core::quantized::cuda::set_force_dmmv(true);
+    let prompt = [504, 9180, 282];
+    let model = on_device(default_model(), DeviceDtype::Auto, BatchShape::Free);
+    assert!(model.info().kernels.ends_with("f32"), "{}", model.info().kernels);
+    let cpu = every(&load(default_model()), &prompt);
+    let found = every(&model, &prompt);
+    let mut cache = model.new_cache(3).unwrap();
+    let single: Vec<Vec<f32>> =
+        prompt.iter().flat_map(|id| step(&model, &mut cache, &[*id], LogitsAt::Last)).collect();
+    for rows in [found, single] {
+        let worst = distance(&rows, &cpu);
+        println!("{worst}");
+        assert!(worst <= 0.05, "{worst}");
+    }
+}
