@@ -20,6 +20,8 @@ fn emulator() {
         // Every float operation rounds once, as on the device (`nvcc -fmad=false`).
         .flag("-ffp-contract=off")
         .flag("-fno-strict-aliasing")
+        // `#pragma unroll` is for the device compiler.
+        .flag("-Wno-unknown-pragmas")
         .include("src/engine/kernels")
         .include("tests/gpu/emulator")
         .file("tests/gpu/emulator/emulator.cpp")

@@ -118,6 +118,12 @@ impl TokenSet {
         self.vocab
     }
 
+    /// The set as bits, the smallest id lowest in the first word.
+    pub(crate) fn words32(&self) -> impl Iterator<Item = u32> + '_ {
+        #[expect(clippy::cast_possible_truncation, reason = "a word is cut into its halves")]
+        self.words.iter().flat_map(|&word| [word as u32, (word >> 32) as u32])
+    }
+
     /// The ids in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {

@@ -1,6 +1,6 @@
 //! Takes the place of the CUDA backend in builds without it: its names, and its refusals.
 
-use candle_core::Device;
+use candle_core::{Device, Tensor};
 
 use super::cache::{Geometry, KvCache};
 use super::config::Config;
@@ -9,6 +9,8 @@ use super::model::Loaded;
 use super::placement::Placement;
 use super::weights::Weights;
 use crate::error::{Error, Result};
+use crate::sample::kernel::{Batch, HistoryShape, RowResult};
+use crate::token::TokenId;
 
 const NO_CUDA: &str = "this build has no CUDA: build with the feature `cuda` (`tools/gpu-build`)";
 
@@ -30,6 +32,43 @@ impl Caches {
     }
 
     pub(super) fn made(&self, _cache: &DeviceCache) -> bool {
+        match *self {}
+    }
+}
+
+/// There is no device to draw on.
+#[derive(Debug)]
+pub(super) enum DeviceSampler {}
+
+/// There is no history on a device.
+#[derive(Debug)]
+pub(super) enum DeviceHistory {}
+
+impl DeviceHistory {
+    pub(super) fn address(&self) -> u64 {
+        match *self {}
+    }
+}
+
+impl DeviceSampler {
+    pub(super) fn new(device: &Device, _vocab: usize) -> Result<Self> {
+        Err(absent(&format!("{:?}", device.location())))
+    }
+
+    pub(super) fn history(
+        &self,
+        _shape: HistoryShape,
+        _prompt: &[TokenId],
+    ) -> Result<DeviceHistory> {
+        match *self {}
+    }
+
+    pub(super) fn sample(
+        &mut self,
+        _logits: &Tensor,
+        _batch: &Batch,
+        _histories: &[&DeviceHistory],
+    ) -> Result<Vec<RowResult>> {
         match *self {}
     }
 }

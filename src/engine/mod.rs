@@ -49,7 +49,7 @@ pub use forcing::Forcing;
 pub use generation::{Alternative, Finish, Generation, StepRecord, Timing};
 pub use mark::Mark;
 pub use model::{Model, ModelInfo};
-pub use placement::{BatchShape, DeviceDtype, Placement};
+pub use placement::{BatchShape, DeviceDtype, Placement, SamplerPlace};
 pub use reading::Reading;
 pub use session::{Drawn, Event, Observe, Request, RequestId, Session};
 pub use special::{end_ids, never_marked};

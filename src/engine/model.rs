@@ -11,7 +11,7 @@ use super::cpu::{Cpu, Isa};
 use super::cuda;
 use super::defaults::GenerationDefaults;
 use super::models::{self, Causal};
-use super::placement::Placement;
+use super::placement::{Placement, SamplerPlace};
 use super::scores::Scores;
 use super::weights::{Source, Weights};
 use crate::error::{Error, Result};
@@ -69,6 +69,7 @@ pub struct Model {
     device: Device,
     caches: Caches,
     pass_rows: usize,
+    sampler: SamplerPlace,
     info: ModelInfo,
 }
 
@@ -98,13 +99,14 @@ impl Model {
     /// [`Error::Unavailable`] if the device has no memory for the weights.
     pub fn load_with(path: impl AsRef<Path>, placement: &Placement) -> Result<Self> {
         placement.check(PASS_ROWS)?;
-        Self::load_by(path.as_ref(), |config, weights| {
+        let model = Self::load_by(path.as_ref(), |config, weights| {
             if placement.device.is_cpu() {
                 load_for_cpu(Isa::best(), config, weights)
             } else {
                 cuda::load(placement, config, weights)
             }
-        })
+        })?;
+        Ok(Self { sampler: placement.sampler, ..model })
     }
 
     /// Loads for the CPU with kernels of the given level. Every level gives the same bits.
@@ -159,7 +161,7 @@ impl Model {
             defaults,
             warnings,
         };
-        Ok(Self { causal, device, caches, pass_rows, info })
+        Ok(Self { causal, device, caches, pass_rows, sampler: SamplerPlace::Auto, info })
     }
 
     /// What the model is.
@@ -188,6 +190,12 @@ impl Model {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Where a session draws tokens from this model's logits.
+    #[must_use]
+    pub fn sampler(&self) -> SamplerPlace {
+        self.sampler
     }
 
     fn geometry(&self) -> Geometry {

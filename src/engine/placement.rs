@@ -75,6 +75,45 @@ pub enum BatchShape {
     Fixed(usize),
 }
 
+/// Where tokens are drawn from logits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SamplerPlace {
+    /// Where the model computes: logits of a device never leave it. A chain that the device's
+    /// kernels do not have is refused by name.
+    #[default]
+    Auto,
+    /// On the CPU, whatever computed the logits.
+    Cpu,
+}
+
+impl SamplerPlace {
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+impl fmt::Display for SamplerPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for SamplerPlace {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        [Self::Auto, Self::Cpu]
+            .into_iter()
+            .find(|place| place.name() == text)
+            .ok_or_else(|| Error::parameter("sampler", text, "auto or cpu"))
+    }
+}
+
 /// Where and how a model computes.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -84,11 +123,18 @@ pub struct Placement {
     pub dtype: DeviceDtype,
     /// The shape of every forward pass.
     pub batch: BatchShape,
+    /// Where a session draws tokens.
+    pub sampler: SamplerPlace,
 }
 
 impl From<Device> for Placement {
     fn from(device: Device) -> Self {
-        Self { device, dtype: DeviceDtype::Auto, batch: BatchShape::Free }
+        Self {
+            device,
+            dtype: DeviceDtype::Auto,
+            batch: BatchShape::Free,
+            sampler: SamplerPlace::Auto,
+        }
     }
 }
 

@@ -2,11 +2,17 @@
 //!
 //! A request joins and leaves between steps and gets exactly the tokens it would get alone: rows
 //! of a batch never influence each other, and a token's noise depends on the request's seed,
-//! sample index and step only.
+//! sample index and step only. On a device that is so with [`super::BatchShape::Fixed`].
+//!
+//! Where the model computes on a device, tokens are drawn there too ([`draw`]); this file knows
+//! of it only what a request keeps.
+
+mod draw;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use draw::{Place, Sampler};
 use rayon::prelude::*;
 
 use crate::detect::entropy::{Chances, GreenListBias};
@@ -48,10 +54,11 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observe {
     /// The chances that a mark of this bias has at each step of a marked request; `None` for
-    /// schemes without a green list.
+    /// schemes without a green list. They need the whole distribution on the host, so where tokens
+    /// are drawn on a device they are not measured.
     pub chances: Option<GreenListBias>,
     /// So many of the most likely tokens are listed at each step, under the model's own
-    /// distribution.
+    /// distribution. A request that asks for them is drawn on the host, with the same result.
     pub alternatives: usize,
 }
 
@@ -87,6 +94,7 @@ pub struct Session<'a> {
     slots: Vec<Slot<'a>>,
     next: u64,
     prompt_chunk: usize,
+    sampler: Sampler,
 }
 
 #[derive(Debug)]
@@ -95,6 +103,7 @@ struct Slot<'a> {
     request: Request,
     cache: KvCache,
     history: History,
+    place: Place,
     scratch: Scratch,
     /// Prompt ids that the model has seen.
     seen: usize,
@@ -115,7 +124,8 @@ impl<'a> Session<'a> {
     /// A session without requests.
     #[must_use]
     pub fn new(model: &'a Model, tokenizer: &'a Tokenizer) -> Self {
-        Self { model, tokenizer, slots: Vec::new(), next: 0, prompt_chunk: PROMPT_CHUNK }
+        let sampler = Sampler::of(model);
+        Self { model, tokenizer, slots: Vec::new(), next: 0, prompt_chunk: PROMPT_CHUNK, sampler }
     }
 
     /// With prompts read in pieces of at most `tokens` ids (at least 1), so that a long prompt
@@ -137,7 +147,8 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`Error::Parameter`] for an empty prompt, an empty stop string, no tokens asked for, or a
     /// scheme that greedy decoding cannot carry; [`Error::TokenOutOfRange`];
-    /// [`Error::ContextLength`] when prompt and new tokens do not fit the model.
+    /// [`Error::ContextLength`] when prompt and new tokens do not fit the model;
+    /// [`Error::Unsupported`] for a chain that the device's sampler does not have.
     pub fn add(&mut self, request: Request) -> Result<RequestId> {
         let info = self.model.info();
         check_ids(&request.prompt, info.vocab_size)?;
@@ -165,6 +176,7 @@ impl<'a> Session<'a> {
                  greedy decoding has none",
             ));
         }
+        let place = self.sampler.place(&request)?;
         let id = RequestId(self.next);
         self.next += 1;
         self.slots.push(Slot {
@@ -172,6 +184,7 @@ impl<'a> Session<'a> {
             // The last new token is never fed back.
             cache: self.model.new_cache(needed - 1)?,
             history: History::new(&request.prompt),
+            place,
             scratch: Scratch::default(),
             seen: 0,
             decoder: StreamDecoder::new(self.tokenizer),
@@ -211,18 +224,16 @@ impl<'a> Session<'a> {
             self.slots.iter_mut().map(|slot| slot.sequence(chunk)).collect();
         let (scores, rows) = self.model.forward_scores(&mut batch)?;
         drop(batch);
-        let values = scores.into_host()?;
-        let vocab = self.model.info().vocab_size;
-        let logits = |row: usize| &values[row * vocab..][..vocab];
         for slot in &mut self.slots {
             slot.seen = slot.request.prompt.len().min(slot.cache.len());
         }
         let tokenizer = self.tokenizer;
+        let choices = self.sampler.choose(scores, &rows, &mut self.slots)?;
         let outcomes: Vec<Result<Option<Advance>>> = self
             .slots
             .par_iter_mut()
-            .zip(&rows)
-            .map(|(slot, row)| row.map(|row| slot.advance(logits(row))).transpose())
+            .zip(choices)
+            .map(|(slot, choice)| Ok(choice?.map(|choice| slot.advance(choice))))
             .collect();
         let elapsed = started.elapsed();
         let mut events = Vec::new();
@@ -309,6 +320,14 @@ impl<'a> Session<'a> {
     }
 }
 
+/// A token that was drawn, and what was measured beside it.
+struct Choice {
+    outcome: Outcome,
+    chances: Option<Chances>,
+    /// Empty unless they were asked for.
+    alternatives: Vec<Alternative>,
+}
+
 /// What one step did for a request.
 struct Advance {
     text: String,
@@ -330,8 +349,8 @@ impl Slot<'_> {
         Sequence { ids, cache: &mut self.cache, logits }
     }
 
-    /// Samples a token from `logits` and takes it in.
-    fn advance(&mut self, logits: &[f32]) -> Result<Advance> {
+    /// What the mark and the draw are at this step; called once per token.
+    fn next_draw(&mut self) -> (Step, Draw) {
         let step = match &mut self.request.marker {
             Some(marker) => marker.step(&self.request.prompt, self.history.generated()),
             None => Step::KEEP,
@@ -341,6 +360,12 @@ impl Slot<'_> {
             sample: self.request.sample,
             step: self.records.len() as u64,
         };
+        (step, draw)
+    }
+
+    /// Draws a token on the host.
+    fn draw(&mut self, logits: &[f32]) -> Result<Choice> {
+        let (step, draw) = self.next_draw();
         let Observe { chances, alternatives } = self.request.observe;
         let bias = chances.filter(|_| self.request.marker.is_some());
         let (outcome, uncertainty) = self.request.chain.step_with_uncertainty(
@@ -351,9 +376,17 @@ impl Slot<'_> {
             bias,
             &mut self.scratch,
         )?;
+        let alternatives =
+            if alternatives > 0 { most_likely(logits, alternatives, &outcome) } else { Vec::new() };
+        Ok(Choice { outcome, chances: uncertainty.chances, alternatives })
+    }
+
+    /// Takes a token in.
+    fn advance(&mut self, choice: Choice) -> Advance {
+        let Choice { outcome, chances, alternatives } = choice;
         if self.request.end_ids.contains(&outcome.token) {
             let text = self.flush();
-            return Ok(Advance { text, finish: Some(Finish::EndToken(outcome.token)) });
+            return Advance { text, finish: Some(Finish::EndToken(outcome.token)) };
         }
         let pending = self.decoder.pending();
         let fresh = self.decoder.push(outcome.token);
@@ -361,9 +394,9 @@ impl Slot<'_> {
         // turned out to begin no character became a replacement before it.
         let broken = pending > 0 && fresh.starts_with(char::REPLACEMENT_CHARACTER);
         let inside = if broken { char::REPLACEMENT_CHARACTER.len_utf8() } else { pending };
-        self.take(&outcome, self.decoded + inside, uncertainty.chances);
-        if alternatives > 0 {
-            self.alternatives.push(most_likely(logits, alternatives, &outcome));
+        self.take(&outcome, self.decoded + inside, chances);
+        if self.request.observe.alternatives > 0 {
+            self.alternatives.push(alternatives);
         }
         self.decoded += fresh.len();
         let StopOutput { mut text, stop } = self.stop.push(&fresh);
@@ -376,7 +409,7 @@ impl Slot<'_> {
         } else {
             None
         };
-        Ok(Advance { text, finish })
+        Advance { text, finish }
     }
 
     fn take(&mut self, outcome: &Outcome, offset: usize, chances: Option<Chances>) {

@@ -37,6 +37,11 @@ impl ChaCha8Stream {
         Self { key, block: [0; 16], block_index: None }
     }
 
+    /// The seed as little-endian words, for the device kernels.
+    pub(crate) fn key(&self) -> [u32; 8] {
+        self.key
+    }
+
     /// The little-endian u32 at word `position`.
     pub fn word(&mut self, position: u64) -> u32 {
         self.load(position / BLOCK_WORDS);

@@ -5,6 +5,7 @@
 //! token was dropped, an id is its own index.
 
 use crate::error::{Error, Result};
+use crate::sample::kernel::Entry;
 use crate::sample::math::{self, MASS_ONE};
 use crate::sample::select::{Cut, Histogram, cut};
 use crate::token::TokenId;
@@ -40,7 +41,8 @@ pub(crate) struct Normalizer {
 impl Normalizer {
     /// The log-probability of a logit, in nats.
     pub(crate) fn ln_probability(self, logit: f32) -> f64 {
-        f64::from(logit - self.max) - math::ln_mass(self.total)
+        // Adding 0 turns -0, which depends on the signs of zero logits, into 0.
+        f64::from(logit - self.max) - math::ln_mass(self.total) + 0.0
     }
 }
 
@@ -120,6 +122,16 @@ impl Candidates {
         }
     }
 
+    /// Changes or bans single tokens.
+    pub(crate) fn change(&mut self, entries: &[Entry]) {
+        for &entry in entries {
+            match entry.addition() {
+                Some(addition) => self.edit(entry.id, |logit| logit + addition),
+                None => self.ban(entry.id),
+            }
+        }
+    }
+
     /// Takes every token out of play that `allowed` does not hold.
     pub(crate) fn allow_only(&mut self, allowed: impl Fn(TokenId) -> bool) {
         for (&id, logit) in self.ids.iter().zip(&mut self.logits) {
@@ -194,7 +206,7 @@ impl Candidates {
             .zip(&self.masses)
             .map(|(&logit, &mass)| math::surprisal_mass(logit - max, mass))
             .sum();
-        math::ln_mass(total) + surprisal as f64 / total as f64
+        math::entropy(total, surprisal)
     }
 
     /// The smallest mass that stands for at least the probability `p`; 0 for a negative one.

@@ -14,11 +14,12 @@ use crate::prf::{ChaCha8Stream, DRAW_TAG, draw_seed};
 use crate::sample::candidates::{Candidates, Normalizer};
 use crate::sample::draw::{Bits, Draw, Noise, argmax, keyed_bits, race};
 use crate::sample::history::{History, PenaltyScope};
+use crate::sample::kernel::Form;
 use crate::sample::math::{MASS_ONE, MAX_CANDIDATES};
 use crate::sample::options::{GREEDY_BELOW, MirostatMode, MirostatOptions, SamplingOptions};
 use crate::sample::order::Order;
 use crate::sample::processors::{
-    Active, Kind, MEMBERS, Member, Setup, StepContext, mirostat, watermark,
+    Active, Kind, MEMBERS, Member, Setup, StepContext, member, mirostat, watermark,
 };
 use crate::scheme::{Action, Step};
 use crate::token::{TokenId, TokenSet, check_ids};
@@ -39,6 +40,7 @@ pub struct Chain {
     pub(super) never_marked: Arc<TokenSet>,
     decoding: Decoding,
     mirostat: Option<MirostatOptions>,
+    repetition_scope: PenaltyScope,
     /// In order; one that was asked for with a value that changes nothing has no processor, but
     /// a trace shows it.
     members: Vec<(&'static str, Option<Active>)>,
@@ -170,7 +172,8 @@ impl Chain {
         };
         let mirostat = parameters.mirostat.filter(|given| given.mode != MirostatMode::Off);
         let (members, replaced) = build(&setup, &order, &asked, decoding, mirostat.is_some())?;
-        if let PenaltyScope::Last(length) = setup.repetition_scope {
+        let repetition_scope = setup.repetition_scope;
+        if let PenaltyScope::Last(length) = repetition_scope {
             parameters.penalty_last_n = Some(length);
         }
         let acting = members.iter().filter(|(_, active)| active.is_some());
@@ -181,7 +184,32 @@ impl Chain {
             replaced,
         };
         let mirostat = mirostat.filter(|_| decoding == Decoding::Sampled);
-        Ok(Self { vocab, never_marked, decoding, mirostat, members, effective })
+        Ok(Self { vocab, never_marked, decoding, mirostat, repetition_scope, members, effective })
+    }
+
+    pub(super) fn mirostat(&self) -> Option<MirostatOptions> {
+        self.mirostat
+    }
+
+    /// What the repetition penalty counts.
+    pub(super) fn repetition_scope(&self) -> PenaltyScope {
+        self.repetition_scope
+    }
+
+    /// The members that act, in order.
+    pub(super) fn acting(&self) -> impl Iterator<Item = (&'static str, Kind)> + '_ {
+        let acting = self.members.iter().filter(|(_, active)| active.is_some());
+        acting.filter_map(|&(name, _)| Some((name, member(name)?.kind)))
+    }
+
+    /// What each acting member is to the kernels in one step.
+    pub(super) fn forms<'a>(
+        &'a self,
+        context: &'a StepContext<'_>,
+    ) -> impl Iterator<Item = (&'static str, Form<'a>)> + 'a {
+        let acting =
+            self.members.iter().filter_map(|(name, active)| Some((*name, active.as_ref()?)));
+        acting.map(move |(name, processor)| (name, processor.form(context)))
     }
 
     /// What is in force.
@@ -268,18 +296,7 @@ impl Chain {
         mut stages: Option<&mut Vec<Stage>>,
         observe: Option<Observe<'_>>,
     ) -> Result<Outcome> {
-        if self.decoding == Decoding::Greedy && matches!(step.action, Action::Race { .. }) {
-            return Err(Error::parameter(
-                "temperature",
-                self.effective.parameters.temperature.unwrap_or_default(),
-                format!("{GREEDY_BELOW} or above with a scheme that marks through the draw"),
-            ));
-        }
-        if let Action::Bias { delta, .. } = step.action
-            && !delta.is_finite()
-        {
-            return Err(Error::parameter("delta", delta, "a finite number"));
-        }
+        self.check_step(&step)?;
         self.load(candidates, logits, draw.step)?;
         let raw = candidates.normalizer();
 
@@ -319,6 +336,23 @@ impl Chain {
             surprisal: -before.ln_probability(unmarked),
             green_mass: marked.green_mass,
         })
+    }
+
+    /// Whether this chain can carry out a scheme's step.
+    pub(super) fn check_step(&self, step: &Step) -> Result<()> {
+        if self.decoding == Decoding::Greedy && matches!(step.action, Action::Race { .. }) {
+            return Err(Error::parameter(
+                "temperature",
+                self.effective.parameters.temperature.unwrap_or_default(),
+                format!("{GREEDY_BELOW} or above with a scheme that marks through the draw"),
+            ));
+        }
+        if let Action::Bias { delta, .. } = step.action
+            && !delta.is_finite()
+        {
+            return Err(Error::parameter("delta", delta, "a finite number"));
+        }
+        Ok(())
     }
 
     /// Runs every member but the watermark over loaded candidates.
@@ -414,7 +448,7 @@ fn build(
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "log-probabilities are reported in f32")]
-fn narrow(normalizer: Normalizer, logit: f32) -> f32 {
+pub(super) fn narrow(normalizer: Normalizer, logit: f32) -> f32 {
     normalizer.ln_probability(logit) as f32
 }
 

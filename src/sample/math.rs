@@ -182,6 +182,13 @@ pub fn ln_mass(mass: u64) -> f64 {
     ln(mass as f64 / MASS_ONE as f64)
 }
 
+/// Shannon entropy, in nats, of a distribution whose masses sum to `total` and whose
+/// contributions ([`surprisal_mass`]) sum to `surprisal`.
+#[must_use]
+pub fn entropy(total: u64, surprisal: u64) -> f64 {
+    ln_mass(total) + surprisal as f64 / total as f64
+}
+
 /// A key that orders as the numbers do: `a < b` exactly when `rank_key(a) < rank_key(b)`, and
 /// equal numbers (0 and -0 too) have equal keys. Not for NaN.
 #[must_use]

@@ -12,6 +12,7 @@ mod candidates;
 mod chain;
 mod draw;
 mod history;
+pub mod kernel;
 pub mod math;
 mod options;
 mod order;

@@ -2,14 +2,15 @@
 //! `kernels/layers.cuh`.
 //!
 //! Every kernel of ours gives a row the same bits whatever else is in the pass; the matrix
-//! products need [`BatchShape::Fixed`] for that. Nothing here samples: logits stay on the device
-//! until somebody asks for them.
+//! products need [`BatchShape::Fixed`] for that. Logits stay on the device, where
+//! [`DeviceSampler`] draws from them.
 
 mod cache;
 mod element;
 mod launch;
 mod linear;
 mod open;
+mod sampler;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use candle_core::{CudaStorage, DType, Device, Layout, Storage, Tensor as CandleT
 
 pub(super) use cache::{Caches, DeviceCache, Places};
 pub(super) use open::{devices, open};
+pub(super) use sampler::{DeviceHistory, DeviceSampler};
 
 use super::batch::Pass;
 use super::config::Config;

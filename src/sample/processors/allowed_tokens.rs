@@ -7,6 +7,7 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::Form;
 use crate::token::TokenSet;
 
 pub(super) const MEMBER: Member =
@@ -27,5 +28,9 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 impl Processor for AllowedTokens {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
         candidates.allow_only(|id| self.0.contains(id));
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Allow(&self.0)
     }
 }

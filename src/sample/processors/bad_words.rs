@@ -9,6 +9,7 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Entry, Form};
 use crate::token::TokenId;
 
 pub(super) const MEMBER: Member =
@@ -31,10 +32,18 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 
 impl Processor for BadWords {
     fn apply(&self, candidates: &mut Candidates, context: &StepContext<'_>) {
-        for (start, last) in &self.0 {
-            if context.history.tokens().ends_with(start) {
-                candidates.ban(*last);
-            }
-        }
+        candidates.change(&self.bans(context));
+    }
+
+    fn form(&self, context: &StepContext<'_>) -> Form<'_> {
+        Form::Entries(self.bans(context))
+    }
+}
+
+impl BadWords {
+    fn bans(&self, context: &StepContext<'_>) -> Vec<Entry> {
+        let tokens = context.history.tokens();
+        let ready = self.0.iter().filter(|(start, _)| tokens.ends_with(start));
+        ready.map(|&(_, last)| Entry::ban(last)).collect()
     }
 }

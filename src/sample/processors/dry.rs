@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Entry, Form};
 use crate::sample::math;
 use crate::token::TokenId;
 
@@ -62,10 +63,20 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 
 impl Processor for Dry {
     fn apply(&self, candidates: &mut Candidates, context: &StepContext<'_>) {
+        candidates.change(&self.penalties(context));
+    }
+
+    fn form(&self, context: &StepContext<'_>) -> Form<'_> {
+        Form::Entries(self.penalties(context))
+    }
+}
+
+impl Dry {
+    fn penalties(&self, context: &StepContext<'_>) -> Vec<Entry> {
         let tokens = context.history.tokens();
         let reach = self.reach(tokens);
         if reach < self.allowed_length {
-            return;
+            return Vec::new();
         }
         let mut longest: HashMap<TokenId, usize> = HashMap::new();
         for (next, length) in repetitions(tokens) {
@@ -75,17 +86,17 @@ impl Processor for Dry {
                 *entry = length.max(*entry);
             }
         }
-        for (id, length) in longest {
+        let entry = |(id, length): (TokenId, usize)| {
             let excess = u32::try_from(length - self.allowed_length).unwrap_or(u32::MAX);
             let penalty = self.multiplier * math::powi(self.base, excess);
             // Beyond f32 the penalty is infinite here and bounded by the edit.
             #[expect(clippy::cast_possible_truncation, reason = "bounded by the edit")]
-            candidates.edit(id, |logit| logit - penalty as f32);
-        }
+            let penalty = penalty as f32;
+            Entry::add(id, -penalty)
+        };
+        longest.into_iter().map(entry).collect()
     }
-}
 
-impl Dry {
     /// Number of tokens after the last breaker: how far back a repetition may reach.
     fn reach(&self, tokens: &[TokenId]) -> usize {
         let after = |breaker: &Vec<TokenId>| {

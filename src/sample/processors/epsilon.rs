@@ -4,9 +4,10 @@
 //! Parameters: `epsilon_cutoff` in [0, 1]; 0 is off.
 //! Definition: a token stays when p >= epsilon - 1e-7. The best always stays.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext, probability};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, probability, truncation};
 use crate::error::Result;
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::kernel::{Form, StageKind};
 
 pub(super) const MEMBER: Member =
     Member { name: "epsilon", options: &["epsilon_cutoff"], kind: Kind::Truncation, build };
@@ -26,5 +27,9 @@ impl Processor for Epsilon {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
         let limit = candidates.mass_of_probability(self.epsilon - TOLERANCE);
         candidates.keep_heavy(limit, self.at_least);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::Epsilon, self.at_least, self.epsilon)
     }
 }

@@ -5,9 +5,10 @@
 //! Definition: a token stays when p >= min(epsilon, sqrt(epsilon) * exp(-H)) - 1e-7, H being the
 //! entropy in nats. The best always stays.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext, probability};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, probability, truncation};
 use crate::error::Result;
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::kernel::{Form, StageKind};
 use crate::sample::math;
 
 pub(super) const MEMBER: Member =
@@ -30,5 +31,9 @@ impl Processor for Eta {
         let threshold = self.epsilon.min(self.epsilon.sqrt() * math::exp(-entropy));
         let limit = candidates.mass_of_probability(threshold - TOLERANCE);
         candidates.keep_heavy(limit, self.at_least);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::Eta, self.at_least, self.epsilon)
     }
 }

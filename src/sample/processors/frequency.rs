@@ -10,6 +10,7 @@ use super::{Active, Kind, Member, Processor, Setup, StepContext, finite};
 use crate::error::Result;
 use crate::sample::candidates::Candidates;
 use crate::sample::history::PenaltyScope;
+use crate::sample::kernel::Form;
 
 pub(super) const MEMBER: Member = Member {
     name: "frequency",
@@ -35,5 +36,9 @@ impl Processor for Frequency {
         context.history.for_each_count(self.scope, |id, count| {
             candidates.edit(id, |logit| logit - count as f32 * self.coefficient);
         });
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Frequency(self.coefficient)
     }
 }

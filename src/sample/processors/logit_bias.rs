@@ -8,13 +8,15 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Entry, Form};
+use crate::sample::options::Bias;
 use crate::token::TokenId;
 
 pub(super) const MEMBER: Member =
     Member { name: "logit_bias", options: &["logit_bias"], kind: Kind::Edit, build };
 
 #[derive(Debug)]
-struct LogitBias(Vec<(TokenId, f32)>);
+struct LogitBias(Vec<Entry>);
 
 fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
     let Some(given) = setup.options.logit_bias.as_ref().filter(|map| !map.is_empty()) else {
@@ -27,17 +29,19 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
             return Err(Error::parameter("logit_bias", bias.0, "a finite number or -inf"));
         }
     }
-    Ok(Some(Box::new(LogitBias(given.iter().map(|(&id, bias)| (id, bias.0)).collect()))))
+    let entry = |(&id, bias): (&TokenId, &Bias)| match bias.0 {
+        f32::NEG_INFINITY => Entry::ban(id),
+        addition => Entry::add(id, addition),
+    };
+    Ok(Some(Box::new(LogitBias(given.iter().map(entry).collect()))))
 }
 
 impl Processor for LogitBias {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
-        for &(id, bias) in &self.0 {
-            if bias == f32::NEG_INFINITY {
-                candidates.ban(id);
-            } else {
-                candidates.edit(id, |logit| logit + bias);
-            }
-        }
+        candidates.change(&self.0);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Entries(self.0.clone())
     }
 }

@@ -4,9 +4,10 @@
 //! Parameters: `min_p` alpha in [0, 1]; 0 is off.
 //! Definition: a token stays when p >= alpha times the best probability - 1e-7.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext, probability};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, probability, truncation};
 use crate::error::Result;
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::kernel::{Form, StageKind};
 use crate::sample::math::MASS_ONE;
 
 pub(super) const MEMBER: Member =
@@ -28,5 +29,9 @@ impl Processor for MinP {
         let max_probability = MASS_ONE as f64 / candidates.normalizer().total as f64;
         let limit = candidates.mass_of_probability(self.alpha * max_probability - TOLERANCE);
         candidates.keep_heavy(limit, self.at_least);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::MinP, self.at_least, self.alpha)
     }
 }

@@ -7,6 +7,7 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::Result;
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Entry, Form};
 use crate::token::TokenId;
 
 pub(super) const MEMBER: Member =
@@ -26,8 +27,19 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 
 impl Processor for MinTokens {
     fn apply(&self, candidates: &mut Candidates, context: &StepContext<'_>) {
-        if context.history.generated().len() < self.tokens {
-            self.end_ids.iter().for_each(|&id| candidates.ban(id));
+        candidates.change(&self.bans(context));
+    }
+
+    fn form(&self, context: &StepContext<'_>) -> Form<'_> {
+        Form::Entries(self.bans(context))
+    }
+}
+
+impl MinTokens {
+    fn bans(&self, context: &StepContext<'_>) -> Vec<Entry> {
+        if context.history.generated().len() >= self.tokens {
+            return Vec::new();
         }
+        self.end_ids.iter().map(|&id| Entry::ban(id)).collect()
     }
 }

@@ -14,6 +14,7 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::{Error, Result};
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::kernel::Form;
 use crate::sample::math;
 use crate::sample::options::{MirostatMode, MirostatOptions};
 
@@ -48,6 +49,10 @@ impl Processor for Mirostat {
             let limit = candidates.mass_of_probability(math::exp(-mu * LN_2) - TOLERANCE);
             candidates.keep_heavy(limit, 1);
         }
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Absent
     }
 }
 

@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
 use crate::sample::draw::Draw;
 use crate::sample::history::{History, PenaltyScope};
+use crate::sample::kernel::{Form, StageKind};
 use crate::sample::options::SamplingOptions;
 use crate::token::TokenId;
 
@@ -131,6 +132,9 @@ pub(crate) type Active = Box<dyn Processor>;
 pub(crate) trait Processor: Debug + Send + Sync {
     /// Changes the candidates.
     fn apply(&self, candidates: &mut Candidates, context: &StepContext<'_>);
+
+    /// The same step as the device kernels are told of it.
+    fn form(&self, context: &StepContext<'_>) -> Form<'_>;
 }
 
 impl Setup<'_> {
@@ -138,6 +142,11 @@ impl Setup<'_> {
     fn check(&self, ids: &[TokenId]) -> Result<()> {
         crate::token::check_ids(ids, self.vocab)
     }
+}
+
+/// A truncation as the kernels know it: its kind, its number and its value.
+fn truncation(kind: StageKind, count: usize, value: f64) -> Form<'static> {
+    Form::Truncation { kind, count, value }
 }
 
 /// An option that is a probability: `default` when not given.

@@ -8,6 +8,7 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::Result;
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Entry, Form};
 
 pub(super) const MEMBER: Member =
     Member { name: "no_repeat_ngram", options: &["no_repeat_ngram_size"], kind: Kind::Edit, build };
@@ -25,15 +26,22 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 
 impl Processor for NoRepeatNgram {
     fn apply(&self, candidates: &mut Candidates, context: &StepContext<'_>) {
+        candidates.change(&self.bans(context));
+    }
+
+    fn form(&self, context: &StepContext<'_>) -> Form<'_> {
+        Form::Entries(self.bans(context))
+    }
+}
+
+impl NoRepeatNgram {
+    fn bans(&self, context: &StepContext<'_>) -> Vec<Entry> {
         let tokens = context.history.tokens();
         if tokens.len() < self.size {
-            return;
+            return Vec::new();
         }
         let suffix = &tokens[tokens.len() - (self.size - 1)..];
-        for window in tokens.windows(self.size) {
-            if window.starts_with(suffix) {
-                candidates.ban(window[self.size - 1]);
-            }
-        }
+        let repeated = tokens.windows(self.size).filter(|window| window.starts_with(suffix));
+        repeated.map(|window| Entry::ban(window[self.size - 1])).collect()
     }
 }

@@ -10,6 +10,7 @@ use super::{Active, Kind, Member, Processor, Setup, StepContext, finite};
 use crate::error::Result;
 use crate::sample::candidates::Candidates;
 use crate::sample::history::PenaltyScope;
+use crate::sample::kernel::Form;
 
 pub(super) const MEMBER: Member = Member {
     name: "presence",
@@ -35,5 +36,9 @@ impl Processor for Presence {
         context.history.for_each_count(self.scope, |id, _| {
             candidates.edit(id, |logit| logit - self.coefficient);
         });
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Presence(self.coefficient)
     }
 }

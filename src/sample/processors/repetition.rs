@@ -10,6 +10,7 @@ use super::{Active, Kind, Member, Processor, Setup, StepContext, finite};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
 use crate::sample::history::PenaltyScope;
+use crate::sample::kernel::Form;
 
 pub(super) const MEMBER: Member = Member {
     name: "repetition",
@@ -46,5 +47,9 @@ impl Processor for Repetition {
                 if logit < 0.0 { logit * self.penalty } else { logit / self.penalty }
             });
         });
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Repetition(self.penalty)
     }
 }

@@ -7,6 +7,7 @@
 use super::{Active, Kind, Member, Processor, Setup, StepContext};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::Form;
 use crate::sample::options::GREEDY_BELOW;
 
 pub(super) const MEMBER: Member =
@@ -34,5 +35,9 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 impl Processor for Temperature {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
         candidates.divide(self.0);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        Form::Temperature(self.0)
     }
 }

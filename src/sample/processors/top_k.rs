@@ -5,9 +5,10 @@
 //! Edges: ties at the k-th place go to the smaller id. transformers and vLLM keep all ties; here
 //! k means k, so that k = 1 is greedy.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, truncation};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Form, StageKind};
 
 pub(super) const MEMBER: Member =
     Member { name: "top_k", options: &["top_k"], kind: Kind::Truncation, build };
@@ -28,5 +29,9 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 impl Processor for TopK {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
         candidates.keep_count(self.0);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::TopK, self.0, 0.0)
     }
 }

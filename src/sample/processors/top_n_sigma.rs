@@ -9,9 +9,10 @@
 //! exceed 2^14) and summed with their squares as integers, so sigma does not depend on the order
 //! of summation.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, truncation};
 use crate::error::{Error, Result};
 use crate::sample::candidates::Candidates;
+use crate::sample::kernel::{Form, StageKind};
 
 pub(super) const MEMBER: Member =
     Member { name: "top_n_sigma", options: &["top_n_sigma"], kind: Kind::Truncation, build };
@@ -70,5 +71,9 @@ impl Processor for TopNSigma {
         #[expect(clippy::cast_possible_truncation, reason = "logits are compared in f32")]
         let lowest = (f64::from(max) - self.n * sigma) as f32;
         candidates.keep_logits_from(lowest, self.at_least);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::TopNSigma, self.at_least, self.n)
     }
 }

@@ -6,9 +6,10 @@
 //! the mass before it is at least p - 1e-7, so a sum that lands on p does not draw in one more.
 //! Edges: ties at the end of the prefix go to the smaller id.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext, probability};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, probability, truncation};
 use crate::error::Result;
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::kernel::{Form, StageKind};
 
 pub(super) const MEMBER: Member =
     Member { name: "top_p", options: &["top_p"], kind: Kind::Truncation, build };
@@ -28,5 +29,9 @@ impl Processor for TopP {
     fn apply(&self, candidates: &mut Candidates, _context: &StepContext<'_>) {
         let limit = candidates.mass_of_probability(self.p - TOLERANCE);
         candidates.keep_mass(limit, self.at_least);
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::TopP, self.at_least, self.p)
     }
 }

@@ -6,9 +6,10 @@
 //! mass before them is at least the parameter - 1e-7. The most likely token may go.
 //! Edges: ties go to the smaller id.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext, probability};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, probability, truncation};
 use crate::error::Result;
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::kernel::{Form, StageKind};
 use crate::sample::math;
 
 pub(super) const MEMBER: Member =
@@ -40,5 +41,9 @@ impl Processor for Typical {
             limit,
             self.at_least,
         );
+    }
+
+    fn form(&self, _context: &StepContext<'_>) -> Form<'_> {
+        truncation(StageKind::Typical, self.at_least, self.p)
     }
 }

@@ -9,10 +9,12 @@
 //! Randomness: one u64 of a stream of its own (tag `greenmark/xtc/1`) per request seed, sample
 //! and step, so switching it on does not shift the draw's noise.
 
-use super::{Active, Kind, Member, Processor, Setup, StepContext, probability};
+use super::{Active, Kind, Member, Processor, Setup, StepContext, probability, truncation};
 use crate::error::Result;
 use crate::prf::{ChaCha8Stream, PrfTag, draw_seed};
 use crate::sample::candidates::{Candidates, TOLERANCE};
+use crate::sample::draw::Draw;
+use crate::sample::kernel::{Form, StageKind};
 use crate::sample::math;
 
 pub(super) const MEMBER: Member =
@@ -36,11 +38,7 @@ fn build(setup: &Setup<'_>) -> Result<Option<Active>> {
 
 impl Processor for Xtc {
     fn apply(&self, candidates: &mut Candidates, context: &StepContext<'_>) {
-        let draw = context.draw;
-        let seed = draw_seed(TAG, draw.seed, draw.sample, draw.step);
-        // 53 bits of the coin are as many as the probability has.
-        let coin = (ChaCha8Stream::new(&seed).word_pair(0) >> 11) as f64 / (1u64 << 53) as f64;
-        if coin >= self.probability {
+        if !self.acts(context.draw) {
             return;
         }
         let limit = candidates.mass_of_probability(self.threshold - TOLERANCE);
@@ -61,5 +59,23 @@ impl Processor for Xtc {
         {
             candidates.keep(|id, _, mass| mass < limit || id == spared);
         }
+    }
+
+    fn form(&self, context: &StepContext<'_>) -> Form<'_> {
+        // The coin is thrown here: its seed is a hash, which the kernels do not have.
+        if self.acts(context.draw) {
+            truncation(StageKind::Xtc, 0, self.threshold)
+        } else {
+            Form::Idle
+        }
+    }
+}
+
+impl Xtc {
+    fn acts(&self, draw: Draw) -> bool {
+        let seed = draw_seed(TAG, draw.seed, draw.sample, draw.step);
+        // 53 bits of the coin are as many as the probability has.
+        let coin = (ChaCha8Stream::new(&seed).word_pair(0) >> 11) as f64 / (1u64 << 53) as f64;
+        coin < self.probability
     }
 }

@@ -1,0 +1,2 @@
+// In place of the header of CUDA with this name.
+#include "device_types.hpp"
