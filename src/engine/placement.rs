@@ -11,7 +11,9 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceDtype {
     /// As the file suggests: f32 weights stay f32, f16 and bf16 ones become bf16, and quantised
-    /// ones stay as they are, with activations in f32.
+    /// ones stay as they are, with activations in f32 between the products. candle rounds the
+    /// activations to 8 bits for a product with quantised weights, where the CPU of this crate
+    /// keeps 16, so tokens can differ from the CPU's.
     #[default]
     Auto,
     /// 32-bit floats; a quantised file is dequantised when it is loaded.
@@ -63,8 +65,12 @@ pub enum BatchShape {
     /// A pass with less work is filled up with rows that nobody reads, and more work is cut into
     /// passes of this many rows; the output layer too runs on all of them. So a step of `n` rows
     /// costs what `n` rounded up to a multiple would: take about the number of requests that run
-    /// together. It rests on a matrix product of one shape giving a row the same bits in every
-    /// place, which holds while all rows fall into one tile of the product; 64 or fewer do.
+    /// together.
+    ///
+    /// It rests on a matrix product of one shape giving a row the same bits in every place. All
+    /// rows that lie in one tile of the product are summed in one way, so this is sure for small
+    /// numbers; tiles of the library in use have 64 rows and more.
+    ///
     /// On the CPU this is always so, and the number is ignored.
     Fixed(usize),
 }

@@ -36,7 +36,7 @@ fn the_cpu_is_always_there_and_computes_with_what_is_stored() {
     let device = DeviceChoice::Cpu.open().unwrap();
     assert!(device.is_cpu());
     let placed = |dtype, batch| {
-        let placement = Placement { device: Device::Cpu, dtype, batch };
+        let placement = Placement { dtype, batch, ..Placement::from(Device::Cpu) };
         Model::load_with(checkpoint("llama"), &placement)
     };
     for dtype in [DeviceDtype::F32, DeviceDtype::Bf16] {
