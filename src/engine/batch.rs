@@ -85,6 +85,7 @@ pub(super) struct Pass<'a> {
     /// Rows whose logits are wanted, ascending.
     pub(super) wanted: Vec<usize>,
     /// Where a device finds the caches; made by the first layer of the pass.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device reads it"))]
     pub(super) places: Option<Places>,
 }
 

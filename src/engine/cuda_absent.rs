@@ -40,6 +40,10 @@ impl Caches {
 #[derive(Debug)]
 pub(super) enum DeviceSampler {}
 
+/// There are no rows on a device.
+#[derive(Debug)]
+pub(super) enum PreparedRows {}
+
 /// There is no history on a device.
 #[derive(Debug)]
 pub(super) enum DeviceHistory {}
@@ -63,12 +67,20 @@ impl DeviceSampler {
         match *self {}
     }
 
-    pub(super) fn sample(
+    pub(super) fn prepare(&self, _batch: &Batch) -> Result<PreparedRows> {
+        match *self {}
+    }
+
+    pub(super) fn launch(
         &mut self,
         _logits: &Tensor,
-        _batch: &Batch,
+        _rows: &PreparedRows,
         _histories: &[&DeviceHistory],
-    ) -> Result<Vec<RowResult>> {
+    ) -> Result<()> {
+        match *self {}
+    }
+
+    pub(super) fn results(&self, _count: usize) -> Result<Vec<RowResult>> {
         match *self {}
     }
 }

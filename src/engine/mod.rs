@@ -42,6 +42,8 @@ pub use cache::{CacheType, KvCache};
 /// Where a model computes: the CPU or a CUDA device. [`DeviceChoice`] opens one by its name.
 pub use candle_core::Device;
 pub use config::Architecture;
+#[cfg(feature = "cuda")]
+pub use cuda::{DeviceHistory, DeviceSampler, PreparedRows};
 pub use defaults::GenerationDefaults;
 pub use device::{CudaDeviceInfo, DeviceChoice, DeviceReport, devices};
 pub use distribution::Distribution;

@@ -361,6 +361,7 @@ pub(super) struct Loaded {
 /// Where a model's caches are made.
 pub(super) enum Caches {
     Cpu,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device makes it"))]
     Device(cuda::Caches),
 }
 

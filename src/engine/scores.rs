@@ -10,7 +10,6 @@ pub(super) enum Scores {
     /// On the host.
     Host(Vec<f32>),
     /// On the device: a contiguous tensor of rows x vocabulary.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device makes it"))]
     Device(Tensor),
 }
 

@@ -229,6 +229,7 @@ impl<'a> Weights<'a> {
     }
 
     /// How the matrices of the file are stored; those the model does not take are among them.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device asks for it"))]
     pub(super) fn matrices(&self) -> Vec<Storage> {
         match self.source {
             Source::Gguf(gguf) => gguf

@@ -24,7 +24,8 @@ pub(crate) fn on_device(
     dtype: DeviceDtype,
     batch: BatchShape,
 ) -> Model {
-    Model::load_with(path, &Placement { device: device(), dtype, batch }).unwrap()
+    let placement = Placement { dtype, batch, ..Placement::from(device()) };
+    Model::load_with(path, &placement).unwrap()
 }
 
 /// A model of `data/models` in f32, with passes of any shape.

@@ -105,6 +105,7 @@ fn shapes_that_cannot_be_are_refused() {
             device: crate::device::device(),
             dtype: DeviceDtype::Auto,
             batch: BatchShape::Fixed(rows),
+            sampler: greenmark::engine::SamplerPlace::Auto,
         };
         let error = Model::load_with(checkpoint("llama"), &placement).unwrap_err().to_string();
         assert!(error.contains(&format!("rows of a fixed batch: {rows}")), "{error}");

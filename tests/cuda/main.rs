@@ -10,6 +10,7 @@ mod support;
 
 mod device;
 mod driver;
+mod draw;
 mod fixed;
 mod forward;
 mod session;

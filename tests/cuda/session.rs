@@ -14,9 +14,10 @@ use greenmark::token::TokenSet;
 use crate::device::on_device;
 use crate::fixtures::{checkpoint, load};
 
-const PROMPTS: [&str; 5] = ["the", "the rain in Spain", "stays mainly", "in", "the plain. the"];
+pub(crate) const PROMPTS: [&str; 5] =
+    ["the", "the rain in Spain", "stays mainly", "in", "the plain. the"];
 
-fn marker() -> Marker {
+pub(crate) fn marker() -> Marker {
     let width = ContextWidth::new(1).unwrap();
     let delta = Delta::new(2.0).unwrap();
     let key = Key::from_bytes([5; 32]);

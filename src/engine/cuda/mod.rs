@@ -22,7 +22,7 @@ use candle_core::{CudaStorage, DType, Device, Layout, Storage, Tensor as CandleT
 
 pub(super) use cache::{Caches, DeviceCache, Places};
 pub(super) use open::{devices, open};
-pub(super) use sampler::{DeviceHistory, DeviceSampler};
+pub use sampler::{DeviceHistory, DeviceSampler, PreparedRows};
 
 use super::batch::Pass;
 use super::config::Config;

@@ -17,7 +17,8 @@ use candle_core::{Device, Error, Result, Storage, Tensor};
 
 use crate::error::{Error as OurError, Result as OurResult};
 use crate::sample::kernel::{
-    BEST_BYTES, Batch, CHUNK, HISTOGRAM, HistoryShape, LIST, LISTED_BYTES, RowResult, STATE_BYTES,
+    BEST_BYTES, Batch, CHUNK, HISTOGRAM, HistoryShape, LIST, LISTED_BYTES, Row, RowResult,
+    STATE_BYTES,
 };
 use crate::token::TokenId;
 
@@ -26,9 +27,9 @@ const PTX: &str = include_str!("../kernels/sampler.ptx");
 
 const BLOCK: u32 = 256;
 
-/// The sampler of one session.
+/// Draws from logits that lie on a CUDA device, for one vocabulary.
 #[derive(Debug)]
-pub(in crate::engine) struct DeviceSampler {
+pub struct DeviceSampler {
     device: CudaDevice,
     stream: Arc<CudaStream>,
     scan: CudaFunction,
@@ -38,17 +39,29 @@ pub(in crate::engine) struct DeviceSampler {
     scratch: Option<Scratch>,
 }
 
+/// Rows that were copied to the device.
+#[derive(Debug)]
+pub struct PreparedRows {
+    count: usize,
+    vocab: usize,
+    /// Of the histories that they name.
+    addresses: Vec<u64>,
+    bytes: CudaSlice<u8>,
+    offsets: [usize; 3],
+}
+
 /// The tokens that a request has had, counted on the device.
 #[derive(Debug)]
-pub(in crate::engine) struct DeviceHistory {
+pub struct DeviceHistory {
     #[expect(dead_code, reason = "held so that the memory at the address lives")]
     words: CudaSlice<u32>,
     address: u64,
 }
 
 impl DeviceHistory {
-    /// Where the kernels find it.
-    pub(in crate::engine) fn address(&self) -> u64 {
+    /// Where the kernels find it, for [`Batch::push`].
+    #[must_use]
+    pub fn address(&self) -> u64 {
         self.address
     }
 }
@@ -69,8 +82,8 @@ impl DeviceSampler {
     /// The sampler for logits of `vocab` ids on `device`.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when the device does not take the kernels or is not a CUDA device.
-    pub(in crate::engine) fn new(device: &Device, vocab: usize) -> OurResult<Self> {
+    /// [`OurError::Backend`] when `device` is not a CUDA device or does not take the kernels.
+    pub fn new(device: &Device, vocab: usize) -> OurResult<Self> {
         Self::load(device, vocab).map_err(failed("loading the sampler on the device"))
     }
 
@@ -95,11 +108,7 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// [`OurError::Backend`] when the device has no memory for it.
-    pub(in crate::engine) fn history(
-        &self,
-        shape: HistoryShape,
-        prompt: &[TokenId],
-    ) -> OurResult<DeviceHistory> {
+    pub fn history(&self, shape: HistoryShape, prompt: &[TokenId]) -> OurResult<DeviceHistory> {
         self.begin(shape, prompt).map_err(failed("counting a prompt on the device"))
     }
 
@@ -130,43 +139,72 @@ impl DeviceSampler {
         Ok(DeviceHistory { words, address })
     }
 
-    /// Draws a token for each row of `batch` from the row of `logits` in the same place.
-    /// `histories` are those that the rows name by their addresses.
+    /// Copies the rows of a batch to the device.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when the device fails.
-    pub(in crate::engine) fn sample(
-        &mut self,
-        logits: &Tensor,
-        batch: &Batch,
-        histories: &[&DeviceHistory],
-    ) -> OurResult<Vec<RowResult>> {
-        self.launch(logits, batch, histories).map_err(failed("sampling on the device"))
+    /// [`OurError::Backend`] when the device has no memory for them.
+    pub fn prepare(&self, batch: &Batch) -> OurResult<PreparedRows> {
+        self.pack(batch).map_err(failed("copying rows to the device"))
     }
 
-    fn launch(
+    fn pack(&self, batch: &Batch) -> Result<PreparedRows> {
+        // One copy brings everything: rows, then entries, then bit sets, each 8 bytes aligned.
+        let rows = batch.rows();
+        let parts = [bytes_of(rows), bytes_of(batch.entries()), bytes_of(batch.bits())];
+        let mut packed = Vec::new();
+        let mut offsets = [0; 3];
+        for (offset, part) in offsets.iter_mut().zip(parts) {
+            *offset = packed.len();
+            packed.extend_from_slice(part);
+            packed.resize(packed.len().next_multiple_of(8), 0);
+        }
+        // A slice of no bytes has no address; the kernels never read what is not named.
+        packed.extend([0; 8]);
+        let addresses = rows.iter().map(Row::history_address).filter(|address| *address != 0);
+        Ok(PreparedRows {
+            count: rows.len(),
+            vocab: batch.vocab(),
+            addresses: addresses.collect(),
+            bytes: self.device.clone_htod(&packed)?,
+            offsets,
+        })
+    }
+
+    /// Draws a token for each row of `rows` from the row of `logits` (rows x vocabulary, f32,
+    /// contiguous) in the same place, without waiting for it. `histories` are those that the rows
+    /// name by their addresses; the tokens are counted in them.
+    ///
+    /// # Errors
+    /// [`OurError::Backend`] for logits of another shape, type or stream, for a history that is
+    /// not among `histories`, and when the device fails.
+    pub fn launch(
         &mut self,
         logits: &Tensor,
-        batch: &Batch,
+        rows: &PreparedRows,
         histories: &[&DeviceHistory],
-    ) -> Result<Vec<RowResult>> {
-        let rows = batch.rows();
-        if rows.is_empty() {
-            return Ok(Vec::new());
-        }
+    ) -> OurResult<()> {
+        self.enqueue(logits, rows, histories).map_err(failed("sampling on the device"))
+    }
+
+    fn enqueue(
+        &mut self,
+        logits: &Tensor,
+        rows: &PreparedRows,
+        histories: &[&DeviceHistory],
+    ) -> Result<()> {
         let (height, width) = logits.dims2()?;
-        if height != rows.len() || width != self.vocab {
+        if height != rows.count || width != self.vocab || rows.vocab != self.vocab {
             return Err(Error::msg(format!(
                 "{height} x {width} logits for {} rows of {} ids",
-                rows.len(),
-                self.vocab
+                rows.count, self.vocab
             )));
         }
-        for row in rows {
-            let address = row.history_address();
-            if address != 0 && !histories.iter().any(|history| history.address == address) {
-                return Err(Error::msg("a row names a history that is not there"));
-            }
+        let known = |address: &u64| histories.iter().any(|history| history.address == *address);
+        if !rows.addresses.iter().all(known) {
+            return Err(Error::msg("a row names a history that is not there"));
+        }
+        if height == 0 {
+            return Ok(());
         }
         let (storage, layout) = logits.storage_and_layout();
         let (start, end) =
@@ -178,29 +216,16 @@ impl DeviceSampler {
             return Err(Error::msg("logits are on another stream"));
         }
         let logits = storage.as_cuda_slice::<f32>()?.slice(start..end);
-
-        // One copy brings everything: rows, then entries, then bit sets, each 8 bytes aligned.
-        let parts = [bytes_of(rows), bytes_of(batch.entries()), bytes_of(batch.bits())];
-        let mut packed = Vec::new();
-        let mut offsets = [0; 3];
-        for (offset, part) in offsets.iter_mut().zip(parts) {
-            *offset = packed.len();
-            packed.extend_from_slice(part);
-            packed.resize(packed.len().next_multiple_of(8), 0);
-        }
-        // A slice of no bytes has no address; the kernels never read what is not named.
-        packed.extend([0; 8]);
-        let packed = self.device.clone_htod(&packed)?;
-        let [row_args, entries, bits] = offsets.map(|offset| packed.slice(offset..));
+        let [row_args, entries, bits] = rows.offsets.map(|offset| rows.bytes.slice(offset..));
 
         let chunks = small(self.vocab.div_ceil(CHUNK))?;
-        let launch = grid(chunks, small(rows.len())?);
+        let launch = grid(chunks, small(height)?);
         let vocab = small(self.vocab)?;
         let stride = vocab;
-        if self.scratch.as_ref().is_none_or(|scratch| scratch.rows < rows.len()) {
+        if self.scratch.as_ref().is_none_or(|scratch| scratch.rows < height) {
             // The old one goes first, so that both never stand side by side.
             self.scratch = None;
-            self.scratch = Some(Scratch::new(&self.device, rows.len(), self.vocab)?);
+            self.scratch = Some(Scratch::new(&self.device, height, self.vocab)?);
         }
         // Taken out, so that after a failure, which may leave it unclean, a new one is made.
         let Some(mut scratch) = self.scratch.take() else {
@@ -219,12 +244,29 @@ impl DeviceSampler {
         args.arg(&mut scratch.dense).arg(&mut scratch.results).arg(&vocab).arg(&stride);
         // SAFETY: as above; a result is written for each row.
         unsafe { args.launch(launch) }.w()?;
+        self.scratch = Some(scratch);
+        Ok(())
+    }
 
-        let mut results = vec![RowResult::default(); rows.len()];
+    /// The results of the last launch, of its first `count` rows; waits for it.
+    ///
+    /// # Errors
+    /// [`OurError::Backend`] when there was no launch of so many rows, or it failed.
+    pub fn results(&self, count: usize) -> OurResult<Vec<RowResult>> {
+        self.fetch(count).map_err(failed("fetching tokens from the device"))
+    }
+
+    fn fetch(&self, count: usize) -> Result<Vec<RowResult>> {
+        let mut results = vec![RowResult::default(); count];
+        if count == 0 {
+            return Ok(results);
+        }
+        let Some(scratch) = self.scratch.as_ref().filter(|scratch| scratch.rows >= count) else {
+            return Err(Error::msg(format!("no launch of {count} rows")));
+        };
         let written = scratch.results.slice(0..size_of_val(results.as_slice()));
         self.stream.memcpy_dtoh(&written, bytes_of_mut(&mut results)).w()?;
         self.stream.synchronize().w()?;
-        self.scratch = Some(scratch);
         Ok(results)
     }
 }
@@ -246,7 +288,7 @@ impl Scratch {
 
 /// Plain data that host and device share: no padding, every pattern of bytes is a value.
 trait Shared: Copy {}
-impl Shared for crate::sample::kernel::Row {}
+impl Shared for Row {}
 impl Shared for crate::sample::kernel::Entry {}
 impl Shared for RowResult {}
 impl Shared for u32 {}

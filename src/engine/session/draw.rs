@@ -134,7 +134,9 @@ fn choose_on_device(
             Place::Host => None,
         })
         .collect();
-    let results = sampler.sample(&logits, &batch, &histories)?;
+    let prepared = sampler.prepare(&batch)?;
+    sampler.launch(&logits, &prepared, &histories)?;
+    let results = sampler.results(owners.len())?;
     for (place, (&index, result)) in owners.iter().zip(&results).enumerate() {
         let choice = |outcome| Choice { outcome, chances: None, alternatives: Vec::new() };
         chosen[index] = batch.outcome(place, result).map(|outcome| Some(choice(outcome)));

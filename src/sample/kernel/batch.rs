@@ -164,6 +164,12 @@ impl Batch {
         }
     }
 
+    /// Number of logits of a row.
+    #[must_use]
+    pub fn vocab(&self) -> usize {
+        self.vocab
+    }
+
     /// The rows.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
