@@ -10,6 +10,7 @@ mod support;
 
 mod device;
 mod draw;
+mod driver;
 mod fixed;
 mod forward;
 mod session;

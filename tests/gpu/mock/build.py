@@ -13,10 +13,15 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "shim"))
+import shims  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 EMULATOR = HERE.parent / "emulator"
-SYMBOLS = HERE.parent / "shim" / "symbols.txt"
+SHIM = HERE.parent / "shim"
+SYMBOLS = SHIM / "symbols.txt"
 OUR_KERNELS = ROOT / "src" / "engine" / "kernels"
 
 # Of candle's files the ones that a model in f32, f16 or bf16 needs.
@@ -126,12 +131,15 @@ def pointer_to_dynamic_shared(work, source):
 
 
 def not_implemented(work, _flags):
-    """Every function that a program may link against and the mock does not have answers an error, weakly."""
+    """Every function that a program may link against and the mock does not have answers an error, weakly.
+
+    Not so the few that answer with text: the shims have that text when they find no function.
+    """
     answers = [("cublas", 15), ("curand", 999), ("cu", 801)]
     lines = ["#include <cstdio>", 'extern "C" {']
     for symbol in SYMBOLS.read_text().split():
         answer = next((code for prefix, code in answers if symbol.startswith(prefix)), None)
-        if answer is not None:
+        if answer is not None and shims.kind(symbol) == "RETURNS_STATUS":
             lines.append(
                 f"__attribute__((weak)) int {symbol}() "
                 f'{{ fputs("mock CUDA: {symbol} is not implemented\\n", stderr); return {answer}; }}'
