@@ -28,7 +28,7 @@ const DISTINCT: usize = 64;
 /// Tokens that a request had before.
 const PROMPT: usize = 500;
 /// Time after which no further sample of one measurement is taken.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let small = arguments.small;
