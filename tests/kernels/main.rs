@@ -13,6 +13,7 @@ mod emulator;
 mod faults;
 mod history;
 mod invariance;
+mod kinds;
 mod math;
 mod paths;
 mod random;
