@@ -12,8 +12,8 @@ pub(crate) struct DeviceArgs {
     /// file suggests; the CPU takes auto only [default: auto]
     #[arg(long, value_name = "DTYPE")]
     pub(crate) dtype: Option<String>,
-    /// Where tokens are drawn: auto, where the model computes, or cpu: the same chain for every GPU
-    /// and order, at the price of copying all logits [default: auto]
+    /// Where tokens are drawn: auto, where the model computes, or cpu, which has the chains that a
+    /// GPU does not have, and to which all logits of a GPU are copied [default: auto]
     #[arg(long, value_name = "PLACE")]
     pub(crate) sampler: Option<String>,
     /// Whether a GPU computes in passes of one fixed shape, so that no text depends on what runs

@@ -61,7 +61,7 @@ pub(crate) enum Command {
     ///
     /// Exit code: 0 nothing flagged, 10 watermark found, 11 too little text, 2 wrong input,
     /// 1 failure, 141 closed pipe. Several inputs: any error first (2, then 1), then 10, then 11.
-    Detect(DetectArgs),
+    Detect(Box<DetectArgs>),
     /// Answer over HTTP: detection, marked generation, a page for reviewers
     ///
     /// Flags go before environment variables, those before the configuration file.
