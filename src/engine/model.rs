@@ -98,7 +98,7 @@ impl Model {
     /// As [`Model::load`]; [`Error::Parameter`] for a fixed batch that is empty or too large;
     /// [`Error::Unavailable`] if the device has no memory for the weights.
     pub fn load_with(path: impl AsRef<Path>, placement: &Placement) -> Result<Self> {
-        placement.check(PASS_ROWS)?;
+        placement.check()?;
         let model = Self::load_by(path.as_ref(), |config, weights| {
             if placement.device.is_cpu() {
                 load_for_cpu(Isa::best(), config, weights)

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use candle_core::Device;
 
+use super::model::PASS_ROWS;
 use crate::error::{Error, Result};
 
 /// The numbers a device computes in.
@@ -75,6 +76,39 @@ pub enum BatchShape {
     Fixed(usize),
 }
 
+impl BatchShape {
+    /// The rows that fall into one tile of a matrix product.
+    const ONE_TILE: usize = 64;
+
+    /// The fixed shape for so many sequences that run together: their number rounded up to a
+    /// multiple of 8, and 64 at most.
+    #[must_use]
+    pub fn fixed_for(sequences: usize) -> Self {
+        // Compared first: the largest numbers have no multiple above them.
+        Self::Fixed(sequences.clamp(1, Self::ONE_TILE).next_multiple_of(8))
+    }
+}
+
+impl FromStr for BatchShape {
+    type Err = Error;
+
+    /// `off`, `on` (64 rows), or a number of rows.
+    fn from_str(text: &str) -> Result<Self> {
+        let rows = |text: &str| {
+            let rows: usize = text.parse().ok()?;
+            ((1..=PASS_ROWS).contains(&rows) && rows.to_string() == text).then_some(rows)
+        };
+        match text {
+            "off" => Ok(Self::Free),
+            "on" => Ok(Self::Fixed(Self::ONE_TILE)),
+            _ => rows(text).map(Self::Fixed).ok_or_else(|| {
+                let allowed = format!("off, on (64 rows), or a number of rows, 1 to {PASS_ROWS}");
+                Error::parameter("deterministic", text, allowed)
+            }),
+        }
+    }
+}
+
 /// Where tokens are drawn from logits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SamplerPlace {
@@ -139,12 +173,17 @@ impl From<Device> for Placement {
 }
 
 impl Placement {
-    /// Refuses what cannot be done.
-    pub(super) fn check(&self, largest: usize) -> Result<()> {
+    /// Refuses what no model can be loaded with, as [`super::Model::load_with`] does too.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a fixed batch that is empty or larger than a pass;
+    /// [`Error::Unsupported`] for numbers that the CPU does not compute in.
+    pub fn check(&self) -> Result<()> {
         if let BatchShape::Fixed(rows) = self.batch
-            && !(1..=largest).contains(&rows)
+            && !(1..=PASS_ROWS).contains(&rows)
         {
-            return Err(Error::parameter("rows of a fixed batch", rows, format!("1 to {largest}")));
+            let allowed = format!("1 to {PASS_ROWS}");
+            return Err(Error::parameter("rows of a fixed batch", rows, allowed));
         }
         if self.device.is_cpu() && self.dtype != DeviceDtype::Auto {
             return Err(Error::Unsupported {
