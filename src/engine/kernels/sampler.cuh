@@ -67,9 +67,12 @@ GM_DEVICE GmInputs gm_inputs(const float *logits, const GmEntry *entries, const 
 GM_DEVICE bool gm_arrive(uint32_t *arrived, uint32_t &shared_flag) {
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0u) shared_flag = atomicAdd(arrived, 1u) + 1u == gridDim.x;
+  if (threadIdx.x == 0u) {
+    shared_flag = atomicAdd(arrived, 1u) + 1u == gridDim.x;
+    // What this thread has seen of the others must be seen by the whole block behind the barrier.
+    __threadfence();
+  }
   __syncthreads();
-  __threadfence();
   return shared_flag != 0u;
 }
 
