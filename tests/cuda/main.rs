@@ -9,8 +9,8 @@ mod fixtures;
 mod support;
 
 mod device;
-mod driver;
 mod draw;
+mod driver;
 mod fixed;
 mod forward;
 mod session;
