@@ -75,9 +75,9 @@ fn rows_are_picked_and_types_converted_as_on_the_cpu() {
     let table = uniform(&mut noise, &[50, 24]);
     let ids = Tensor::new(&[49_u32, 0, 7, 7], &Device::Cpu).unwrap();
     agree("rows", 0.0, &[table.clone(), ids], |t| t[0].index_select(&t[1], 0).unwrap());
-    let halves = [DType::F16, DType::BF16, DType::F32, DType::F64];
-    for from in halves {
-        for to in halves {
+    let floats = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    for from in floats {
+        for to in floats {
             // Both round to the nearest, so equality is exact.
             let input = [table.to_dtype(from).unwrap()];
             agree(&format!("{from:?} to {to:?}"), 0.0, &input, |t| t[0].to_dtype(to).unwrap());
