@@ -121,7 +121,7 @@ int main() {
   logits[(size_t)(count - 1) * vocab + 7] = __uint_as_float(0x7fc00000u);
 
   std::vector<GmResult> expected;
-  const struct { unsigned workers; uint64_t seed; } schedules[] = {{1, 0}, {2, 0}, {1, 99}, {2, 12345}};
+  const struct { unsigned workers; uint64_t seed; } schedules[] = {{1, 0}, {2, 12345}};
   for (const auto &schedule : schedules) {
     // A history changes with every token, so each schedule starts from the same.
     std::vector<uint32_t> kept = history;
@@ -142,6 +142,6 @@ int main() {
     if (expected[i].status != GM_OK || expected[i].survivors == 0 || expected[i].token >= vocab) return 1;
   }
   if (expected[count - 1].status != GM_NON_FINITE) return 1;
-  printf("%u rows, 4 schedules: the same results\n", count);
+  printf("%u rows, 2 schedules: the same results\n", count);
   return 0;
 }
