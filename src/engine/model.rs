@@ -98,7 +98,7 @@ impl Model {
     /// As [`Model::load`]; [`Error::Parameter`] for a fixed batch that is empty or too large;
     /// [`Error::Unavailable`] if the device has no memory for the weights.
     pub fn load_with(path: impl AsRef<Path>, placement: &Placement) -> Result<Self> {
-        placement.check(PASS_ROWS)?;
+        placement.check()?;
         let model = Self::load_by(path.as_ref(), |config, weights| {
             if placement.device.is_cpu() {
                 load_for_cpu(Isa::best(), config, weights)
@@ -192,10 +192,16 @@ impl Model {
         &self.device
     }
 
-    /// Where a session draws tokens from this model's logits.
+    /// Where a session was asked to draw tokens from this model's logits.
     #[must_use]
     pub fn sampler(&self) -> SamplerPlace {
         self.sampler
+    }
+
+    /// Whether sessions draw tokens on the device that computes the logits.
+    #[must_use]
+    pub fn draws_on_device(&self) -> bool {
+        !self.device.is_cpu() && self.sampler == SamplerPlace::Auto
     }
 
     fn geometry(&self) -> Geometry {
@@ -228,9 +234,9 @@ impl Model {
         self.run(batch, |scores, wanted| {
             let values = scores.into_host()?;
             let mut rest = values.as_slice();
-            for &(index, rows) in wanted {
-                let (own, tail) = rest.split_at(rows * vocab);
-                logits[index].data.extend_from_slice(own);
+            for part in wanted {
+                let (own, tail) = rest.split_at(part.rows * vocab);
+                logits[part.sequence].data.extend_from_slice(own);
                 rest = tail;
             }
             Ok(())
@@ -254,11 +260,9 @@ impl Model {
         let mut parts = Vec::new();
         let mut count = 0;
         self.run(batch, |scores, wanted| {
-            for &(index, wanted) in wanted {
-                if wanted > 0 {
-                    rows[index] = Some(count);
-                    count += 1;
-                }
+            for part in wanted.iter().filter(|part| part.rows > 0) {
+                rows[part.sequence] = Some(count);
+                count += 1;
             }
             parts.push(scores);
             Ok(())
@@ -267,11 +271,11 @@ impl Model {
     }
 
     /// Checks the batch, then runs it in as many passes as it needs. `take` gets the logits of
-    /// each pass, and which sequences they belong to with how many rows.
+    /// each pass, and whose they are.
     fn run(
         &self,
         batch: &mut [Sequence<'_>],
-        mut take: impl FnMut(Scores, &[(usize, usize)]) -> Result<()> + Send,
+        mut take: impl FnMut(Scores, &[Wanted]) -> Result<()> + Send,
     ) -> Result<()> {
         for sequence in batch.iter() {
             let cache = &*sequence.cache;
@@ -309,9 +313,9 @@ impl Model {
         &self,
         batch: &mut [Sequence<'_>],
         done: &mut [usize],
-    ) -> Result<Option<(Scores, Vec<(usize, usize)>)>> {
+    ) -> Result<Option<(Scores, Vec<Wanted>)>> {
         let mut pass = Pass::default();
-        // Sequence and number of rows of each span, and of each span's wanted rows.
+        // Sequence and number of rows of each span.
         let mut taken = Vec::new();
         let mut wanted = Vec::new();
         for (index, sequence) in batch.iter_mut().enumerate() {
@@ -331,7 +335,7 @@ impl Model {
                 LogitsAt::Every => pass.wanted.extend(first_row..first_row + rows),
             }
             taken.push((index, rows));
-            wanted.push((index, pass.wanted.len() - before));
+            wanted.push(Wanted { sequence: index, rows: pass.wanted.len() - before });
             pass.caches.push(&mut *sequence.cache);
         }
         if taken.is_empty() {
@@ -344,6 +348,12 @@ impl Model {
         }
         Ok(Some((scores, wanted)))
     }
+}
+
+/// The rows of a pass's logits that belong to one sequence; they follow each other.
+struct Wanted {
+    sequence: usize,
+    rows: usize,
 }
 
 /// A model loaded for one place.
@@ -361,7 +371,7 @@ pub(super) struct Loaded {
 /// Where a model's caches are made.
 pub(super) enum Caches {
     Cpu,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device makes it"))]
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device has them"))]
     Device(cuda::Caches),
 }
 

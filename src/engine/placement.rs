@@ -5,13 +5,16 @@ use std::str::FromStr;
 
 use candle_core::Device;
 
+use super::model::PASS_ROWS;
 use crate::error::{Error, Result};
 
 /// The numbers a device computes in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceDtype {
     /// As the file suggests: f32 weights stay f32, f16 and bf16 ones become bf16, and quantised
-    /// ones stay as they are, with activations in f32.
+    /// ones stay as they are, with activations in f32 between the products. candle rounds the
+    /// activations to 8 bits for a product with quantised weights, where the CPU of this crate
+    /// keeps 16, so tokens can differ from the CPU's.
     #[default]
     Auto,
     /// 32-bit floats; a quantised file is dequantised when it is loaded.
@@ -63,10 +66,47 @@ pub enum BatchShape {
     /// A pass with less work is filled up with rows that nobody reads, and more work is cut into
     /// passes of this many rows; the output layer too runs on all of them. So a step of `n` rows
     /// costs what `n` rounded up to a multiple would: take about the number of requests that run
-    /// together. It rests on a matrix product of one shape giving a row the same bits in every
-    /// place, which holds while all rows fall into one tile of the product; 64 or fewer do.
+    /// together.
+    ///
+    /// It rests on a matrix product of one shape giving a row the same bits in every place. All
+    /// rows that lie in one tile of the product are summed in one way, so this is sure for small
+    /// numbers; tiles of the library in use have 64 rows and more.
+    ///
     /// On the CPU this is always so, and the number is ignored.
     Fixed(usize),
+}
+
+impl BatchShape {
+    /// The rows that fall into one tile of a matrix product.
+    const ONE_TILE: usize = 64;
+
+    /// The fixed shape for so many sequences that run together: their number rounded up to a
+    /// multiple of 8, and 64 at most.
+    #[must_use]
+    pub fn fixed_for(sequences: usize) -> Self {
+        // Compared first: the largest numbers have no multiple above them.
+        Self::Fixed(sequences.clamp(1, Self::ONE_TILE).next_multiple_of(8))
+    }
+}
+
+impl FromStr for BatchShape {
+    type Err = Error;
+
+    /// `off`, `on` (64 rows), or a number of rows.
+    fn from_str(text: &str) -> Result<Self> {
+        let rows = |text: &str| {
+            let rows: usize = text.parse().ok()?;
+            ((1..=PASS_ROWS).contains(&rows) && rows.to_string() == text).then_some(rows)
+        };
+        match text {
+            "off" => Ok(Self::Free),
+            "on" => Ok(Self::Fixed(Self::ONE_TILE)),
+            _ => rows(text).map(Self::Fixed).ok_or_else(|| {
+                let allowed = format!("off, on (64 rows), or a number of rows, 1 to {PASS_ROWS}");
+                Error::parameter("deterministic", text, allowed)
+            }),
+        }
+    }
 }
 
 /// Where tokens are drawn from logits.
@@ -133,12 +173,17 @@ impl From<Device> for Placement {
 }
 
 impl Placement {
-    /// Refuses what cannot be done.
-    pub(super) fn check(&self, largest: usize) -> Result<()> {
+    /// Refuses what no model can be loaded with, as [`super::Model::load_with`] does too.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a fixed batch that is empty or larger than a pass;
+    /// [`Error::Unsupported`] for numbers that the CPU does not compute in.
+    pub fn check(&self) -> Result<()> {
         if let BatchShape::Fixed(rows) = self.batch
-            && !(1..=largest).contains(&rows)
+            && !(1..=PASS_ROWS).contains(&rows)
         {
-            return Err(Error::parameter("rows of a fixed batch", rows, format!("1 to {largest}")));
+            let allowed = format!("1 to {PASS_ROWS}");
+            return Err(Error::parameter("rows of a fixed batch", rows, allowed));
         }
         if self.device.is_cpu() && self.dtype != DeviceDtype::Auto {
             return Err(Error::Unsupported {

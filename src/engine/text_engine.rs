@@ -109,12 +109,17 @@ impl TextEngine {
     /// The chain of a request: `options` over the model's own defaults over the built-in values.
     ///
     /// # Errors
-    /// Those of [`Chain::new`].
+    /// Those of [`Chain::new`], and where tokens are drawn on a device those of
+    /// [`Chain::check_kernels`].
     pub fn chain(&self, options: SamplingOptions) -> Result<Arc<Chain>> {
         let info = self.model.info();
         let options = options.over(model_defaults(&info.defaults));
         let never_marked = Arc::clone(&self.never_marked);
-        Ok(Arc::new(Chain::new(options, info.vocab_size, &self.end_ids, never_marked)?))
+        let chain = Chain::new(options, info.vocab_size, &self.end_ids, never_marked)?;
+        if self.model.draws_on_device() {
+            chain.check_kernels()?;
+        }
+        Ok(Arc::new(chain))
     }
 
     /// The most new tokens of a text whose prompt has `prompt` ids: `wanted`, or when nothing is

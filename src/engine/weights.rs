@@ -228,8 +228,9 @@ impl<'a> Weights<'a> {
         self.quantised.get()
     }
 
-    /// How the matrices of the file are stored; those the model does not take are among them.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device asks for it"))]
+    /// How the matrices of the file are stored: what a device chooses its numbers by. Those the
+    /// model does not take are among them.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only a device asks"))]
     pub(super) fn matrices(&self) -> Vec<Storage> {
         match self.source {
             Source::Gguf(gguf) => gguf

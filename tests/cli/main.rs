@@ -15,6 +15,9 @@ mod calibrate;
 mod curve;
 mod detect;
 #[cfg(feature = "engine")]
+mod device;
+mod doctor;
+#[cfg(feature = "engine")]
 mod entropy;
 mod extract;
 #[cfg(feature = "engine")]

@@ -9,13 +9,16 @@ use greenmark::engine::{
 use greenmark::error::Error;
 use greenmark::prf::Key;
 use greenmark::profile::{Context, ContextWidth, PromptContext, Repeats};
+use greenmark::sample::kernel::RowResult;
 use greenmark::sample::{Chain, SamplingOptions};
 use greenmark::scheme::{Gumbel, Marker, Scheme};
 use greenmark::text::Tokenizer;
 use greenmark::token::TokenSet;
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
-use crate::device::device;
+use crate::device::{device, is_mock};
+use crate::driver::in_process;
 use crate::fixtures::checkpoint;
 use crate::session::{PROMPTS, marker};
 
@@ -136,6 +139,34 @@ fn requests_for_alternatives_are_drawn_beside_the_others() {
         assert_eq!(found.alternatives.len(), listed, "request {index}");
         assert!(found.alternatives.iter().all(|step| step.len() == 4));
     }
+}
+
+#[test]
+#[ignore = "run by the next test, in a process with a log"]
+fn a_crowd_is_drawn() {
+    run(&model(SamplerPlace::Auto), crowd());
+}
+
+/// A step is two launches, and what comes back is the answer of each row: never logits.
+#[test]
+fn logits_stay_on_the_device() {
+    device();
+    if !is_mock() {
+        return println!("skipped: only the mock has a log");
+    }
+    let file = NamedTempFile::new().unwrap();
+    let log = [("MOCK_CUDA_LAUNCHES", file.path().to_str().unwrap())];
+    in_process("draw::a_crowd_is_drawn", &log);
+    let log = std::fs::read_to_string(file.path()).unwrap();
+    let count = |start: &str| log.lines().filter(|line| line.starts_with(start)).count();
+    let (scans, weighs) = (count("launch gm_scan "), count("launch gm_weigh "));
+    assert!(scans >= 40 && scans == weighs, "{scans} and {weighs}");
+    let answer = size_of::<RowResult>();
+    let back: Vec<usize> =
+        log.lines().filter_map(|line| line.strip_prefix("copy dtoh ")?.parse().ok()).collect();
+    assert_eq!(back.len(), scans, "one copy a step");
+    assert!(back.iter().all(|bytes| bytes % answer == 0 && bytes / answer <= 23), "{back:?}");
+    assert!(answer < 4 * 300, "an answer is smaller than a row of logits");
 }
 
 #[test]

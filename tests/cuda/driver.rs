@@ -75,9 +75,9 @@ fn rows_are_picked_and_types_converted_as_on_the_cpu() {
     let table = uniform(&mut noise, &[50, 24]);
     let ids = Tensor::new(&[49_u32, 0, 7, 7], &Device::Cpu).unwrap();
     agree("rows", 0.0, &[table.clone(), ids], |t| t[0].index_select(&t[1], 0).unwrap());
-    let halves = [DType::F16, DType::BF16, DType::F32, DType::F64];
-    for from in halves {
-        for to in halves {
+    let floats = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    for from in floats {
+        for to in floats {
             // Both round to the nearest, so equality is exact.
             let input = [table.to_dtype(from).unwrap()];
             agree(&format!("{from:?} to {to:?}"), 0.0, &input, |t| t[0].to_dtype(to).unwrap());
@@ -132,9 +132,9 @@ fn random_numbers_have_their_mean_and_spread() {
 
 /// Runs one of the tests below that are ignored, in a process with these settings of the mock;
 /// what it printed.
-fn in_process(test: &str, settings: &[(&str, &str)]) -> String {
+pub(crate) fn in_process(test: &str, settings: &[(&str, &str)]) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", &format!("driver::{test}"), "--ignored", "--nocapture"]);
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
     for name in ["SPLIT", "LAUNCHES", "MEMORY", "WORKERS", "ORDER"] {
         command.env_remove(format!("MOCK_CUDA_{name}"));
     }
@@ -176,7 +176,7 @@ fn split_products_depend_on_the_batch_and_others_do_not() {
         return println!("skipped: only the mock can be told how to sum");
     }
     let distinct = |settings: &[(&str, &str)]| -> usize {
-        let products = lines(&in_process("one_row_in_batches", settings), "product ");
+        let products = lines(&in_process("driver::one_row_in_batches", settings), "product ");
         assert_eq!(products.len(), 7);
         products.into_iter().collect::<BTreeSet<_>>().len()
     };
@@ -205,7 +205,10 @@ fn the_mock_logs_what_it_is_asked_to_do() {
         return println!("skipped: only the mock has a log");
     }
     let file = NamedTempFile::new().unwrap();
-    in_process("a_few_operations", &[("MOCK_CUDA_LAUNCHES", file.path().to_str().unwrap())]);
+    in_process(
+        "driver::a_few_operations",
+        &[("MOCK_CUDA_LAUNCHES", file.path().to_str().unwrap())],
+    );
     let log = std::fs::read_to_string(file.path()).unwrap();
     let mut counts = BTreeMap::new();
     for line in log.lines() {
@@ -235,7 +238,7 @@ fn memory_that_is_not_there_is_an_error() {
     if !is_mock() {
         return println!("skipped: only the mock's memory can be made small");
     }
-    let text = in_process("more_than_there_is", &[("MOCK_CUDA_MEMORY", "1000000")]);
+    let text = in_process("driver::more_than_there_is", &[("MOCK_CUDA_MEMORY", "1000000")]);
     let refused = lines(&text, "refused:");
     assert!(refused[0].contains("CUDA_ERROR_OUT_OF_MEMORY"), "{text}");
 }

@@ -143,27 +143,34 @@ fn in_bf16(name: &str) -> tempfile::TempDir {
     folder
 }
 
+/// Root mean square of the difference, relative to that of `b`.
+fn relative(a: &[Vec<f32>], b: &[Vec<f32>]) -> f32 {
+    let squares = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>();
+    let pairs = a.iter().flatten().zip(b.iter().flatten());
+    (squares(&mut pairs.map(|(a, b)| a - b)) / squares(&mut b.iter().flatten().copied())).sqrt()
+}
+
 #[test]
 fn bf16_stays_close() {
-    // The CPU rounds the weights only; the device rounds every activation to 8 bits as well. The
-    // tolerance is 5% of the logits' range.
+    // The device rounds every activation to 8 bits, as the file has rounded every weight. Each
+    // of the two moves these models' logits by 1% to 2.2% of their size.
     for name in CHECKPOINTS {
         let folder = in_bf16(name);
         let tokens = Noise(7).ids(40, 300);
-        let wanted = every(&load(folder.path()), &tokens);
+        let exact = every(&load(checkpoint(name)), &tokens);
+        let rounded = every(&load(folder.path()), &tokens);
         let model = on_device(folder.path(), DeviceDtype::Auto, BatchShape::Free);
         assert!(model.info().kernels.ends_with("bf16"), "{}", model.info().kernels);
-        let found = every(&model, &tokens);
-        let range = wanted.iter().flatten().fold(0.0f32, |top, v| v.abs().max(top));
-        let worst = distance(&found, &wanted) / range;
-        println!("{name}: {worst} of {range}");
-        assert!(worst <= 0.05, "{name}: {worst}");
-        assert!(worst > 1e-5, "{name}: rounding must show, {worst}");
+        let found = relative(&every(&model, &tokens), &rounded);
+        println!("{name}: activations {found}, weights {}", relative(&rounded, &exact));
+        assert!(found <= 0.03, "{name}: {found}");
+        assert!(found >= 1e-3, "{name}: rounding must show, {found}");
         // The same from a file in f32, when asked for; and f32 from a file in bf16.
         let asked = on_device(checkpoint(name), DeviceDtype::Bf16, BatchShape::Free);
-        assert!(distance(&every(&asked, &tokens), &found) <= 0.05 * range, "{name}");
+        let found = relative(&every(&asked, &tokens), &exact);
+        assert!(found <= 0.05, "{name}: {found}");
         let wide = on_device(folder.path(), DeviceDtype::F32, BatchShape::Free);
-        assert!(distance(&every(&wide, &tokens), &wanted) <= 1e-4, "{name}");
+        assert!(distance(&every(&wide, &tokens), &rounded) <= 1e-4, "{name}");
     }
 }
 
@@ -266,4 +273,25 @@ fn a_quantised_file_is_dequantised_when_asked() {
     println!("{worst}");
     assert!(worst <= 0.05, "{worst}");
     assert_eq!(greedy(&model, &prompt, 3), wanted);
+}
+
+#[test]
+#[ignore = "needs candle's kernels for quantised weights: a real device, or a mock that has them"]
+fn a_quantised_file_stays_quantised() {
+    // One row at a time candle multiplies by dequantised blocks, else it dequantises the matrix;
+    // its faster ways need objects that only the real nvcc makes.
+    candle_core::quantized::cuda::set_force_dmmv(true);
+    let prompt = [504, 9180, 282];
+    let model = on_device(default_model(), DeviceDtype::Auto, BatchShape::Free);
+    assert!(model.info().kernels.ends_with("f32"), "{}", model.info().kernels);
+    let cpu = every(&load(default_model()), &prompt);
+    let found = every(&model, &prompt);
+    let mut cache = model.new_cache(3).unwrap();
+    let single: Vec<Vec<f32>> =
+        prompt.iter().flat_map(|id| step(&model, &mut cache, &[*id], LogitsAt::Last)).collect();
+    for rows in [found, single] {
+        let worst = distance(&rows, &cpu);
+        println!("{worst}");
+        assert!(worst <= 0.05, "{worst}");
+    }
 }

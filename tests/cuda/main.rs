@@ -13,4 +13,5 @@ mod draw;
 mod driver;
 mod fixed;
 mod forward;
+mod program;
 mod session;

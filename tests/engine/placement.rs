@@ -1,6 +1,8 @@
 //! Where a model computes, by name; and what the CPU refuses.
 
-use greenmark::engine::{BatchShape, Device, DeviceChoice, DeviceDtype, Model, Placement};
+use greenmark::engine::{
+    BatchShape, Device, DeviceChoice, DeviceDtype, Model, Placement, SamplerPlace,
+};
 
 use crate::fixtures::{Noise, bits, checkpoint, every, load};
 
@@ -32,11 +34,32 @@ fn numbers_are_named_in_one_way_each() {
 }
 
 #[test]
+fn the_shape_of_batches_is_named_in_one_way_each() {
+    for (text, shape) in [
+        ("off", BatchShape::Free),
+        ("on", BatchShape::Fixed(64)),
+        ("1", BatchShape::Fixed(1)),
+        ("512", BatchShape::Fixed(512)),
+    ] {
+        assert_eq!(text.parse::<BatchShape>().unwrap(), shape);
+    }
+    for text in ["0", "513", "064", "+8", "-1", "true", "", "99999999999999999999"] {
+        let error = text.parse::<BatchShape>().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("deterministic: {text} is not allowed")), "{error}");
+        assert!(error.contains("off, on (64 rows), or a number of rows, 1 to 512"), "{error}");
+    }
+    for (sequences, rows) in [(0, 8), (1, 8), (8, 8), (9, 16), (64, 64), (65, 64), (usize::MAX, 64)]
+    {
+        assert_eq!(BatchShape::fixed_for(sequences), BatchShape::Fixed(rows), "{sequences}");
+    }
+}
+
+#[test]
 fn the_cpu_is_always_there_and_computes_with_what_is_stored() {
     let device = DeviceChoice::Cpu.open().unwrap();
     assert!(device.is_cpu());
     let placed = |dtype, batch| {
-        let placement = Placement { device: Device::Cpu, dtype, batch };
+        let placement = Placement { dtype, batch, ..Placement::from(Device::Cpu) };
         Model::load_with(checkpoint("llama"), &placement)
     };
     for dtype in [DeviceDtype::F32, DeviceDtype::Bf16] {

@@ -1,8 +1,12 @@
 //! Random rows of every kind, through every path.
 
-use crate::emulator::{IN_ORDER, Schedule};
+use greenmark::sample::kernel::Batch;
+use greenmark::scheme::Step;
+use serde_json::json;
+
+use crate::emulator::{DeviceHistory, IN_ORDER, Schedule, sample};
 use crate::random::Random;
-use crate::request::{Launch, assert_same, random_request, run};
+use crate::request::{Launch, Request, assert_same, random_request, run};
 
 /// The largest vocabulary of the families (Qwen).
 const LARGEST: usize = 151_936;
@@ -72,5 +76,29 @@ fn paths_agree() {
             found.into_iter().map(|outcome| format!("{outcome:?}")).collect::<Vec<_>>()
         });
         assert_eq!(both[0], both[1]);
+    }
+}
+
+/// Beside the outcome, the entropy of the model's own distribution: that of a chain without
+/// members.
+#[test]
+fn raw_entropy_is_that_of_the_logits_as_given() {
+    let mut random = Random::new(6);
+    let mut checked = 0;
+    while checked < 40 {
+        let request = random_request(&mut random, 1 + random.below(6_000));
+        let plain = Request::new(json!({}), &[], Step::KEEP, request.logits.clone());
+        let Ok(expected) = plain.expected() else { continue };
+        let vocab = request.logits.len();
+        let mut batch = Batch::new(vocab);
+        let mut device = request.device;
+        let address = device.as_mut().map_or(0, DeviceHistory::address);
+        batch.push(&request.chain, &request.history, &request.step, request.draw, address).unwrap();
+        let result = sample(&batch, &request.logits, vocab, vocab, IN_ORDER)[0];
+        // A row whose edits ban every token has no outcome.
+        if batch.outcome(0, &result).is_ok() {
+            assert_eq!(result.raw_entropy().to_bits(), expected.entropy.to_bits());
+            checked += 1;
+        }
     }
 }

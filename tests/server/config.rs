@@ -3,6 +3,8 @@
 
 use crate::access::add;
 use crate::service::Service;
+#[cfg(feature = "engine")]
+use crate::support::Run;
 use crate::support::{KEY, User, tiny_tokenizer};
 
 #[test]
@@ -90,6 +92,50 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     let (code, message) = service.post_bytes("/v1/detect", &body(2001)).error(413);
     assert_eq!(code, "body_too_large");
     assert!(message.contains("2001") && message.contains("2000"), "{message}");
+}
+
+/// Each place names another value that is refused: the message says which one counted.
+#[test]
+#[cfg(feature = "engine")]
+fn where_the_model_computes_follows_the_same_precedence() {
+    let user = User::new();
+    let (key, tokenizer) = (user.key("key", KEY), tiny_tokenizer());
+    let run = |config: &str, environment: &[(&str, &str)], flags: &[&str]| {
+        let config = user.file("service.toml", format!("[generation]\n{config}\n"));
+        let base = ["serve", "--offline", "--port", "0", "--key-file", &key];
+        let base = [&base[..], &["--tokenizer", &tokenizer, "--config", &config]].concat();
+        user.run_with_environment(environment, &[&base[..], flags].concat())
+    };
+    for (name, variable) in [
+        ("device", "WM_DEVICE"),
+        ("dtype", "WM_DTYPE"),
+        ("sampler", "WM_SAMPLER"),
+        ("deterministic", "WM_DETERMINISTIC"),
+    ] {
+        let file = format!("{name} = \"file\"");
+        let refused = |found: Run, place: &str| {
+            found.refused(2, &[&format!("{name}: {place} is not allowed")]);
+        };
+        refused(run(&file, &[], &[]), "file");
+        refused(run(&file, &[(variable, "environment")], &[]), "environment");
+        let flag = [&*format!("--{name}"), "flag"];
+        refused(run(&file, &[(variable, "environment")], &flag), "flag");
+        refused(run("", &[(variable, "environment")], &[]), "environment");
+        // Wrong names are refused in a service without a model too.
+        refused(run(&file, &[], &["--no-engine"]), "file");
+    }
+    // Switches and numbers are what TOML has for them.
+    run("deterministic = 513", &[], &[]).refused(2, &["deterministic: 513", "1 to 512"]);
+    run("deterministic = true\ndevice = \"x\"", &[], &[]).refused(2, &["device: x"]);
+    let refused = run("queue = 1\ndeterministic = 1.5", &[], &[]);
+    refused.refused(2, &["line 3", "true, false, a number of rows"]);
+    // A device that is not there stops the start before anything listens.
+    #[cfg(not(feature = "cuda"))]
+    {
+        let refused = run("device = \"cuda:0\"", &[], &[]);
+        refused.refused(2, &["unsupported device cuda:0", "no CUDA"]);
+        assert!(!refused.stderr.contains("listening"), "{}", refused.block());
+    }
 }
 
 /// The file of docs/deploy.md starts as it stands, with the files that the page says to make.

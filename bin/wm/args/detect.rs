@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{KeyArgs, MarkArgs, TokenizerArgs};
+use super::{DeviceArgs, KeyArgs, MarkArgs, TokenizerArgs};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags are what the user typed")]
@@ -79,6 +79,8 @@ pub(crate) struct DetectArgs {
     pub(crate) key: KeyArgs,
     #[command(flatten)]
     pub(crate) tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }
 
 impl DetectArgs {

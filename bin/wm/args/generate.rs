@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{KeyArgs, MarkArgs, SamplingArgs};
+use super::{DeviceArgs, KeyArgs, MarkArgs, SamplingArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct WeightsSource {
@@ -23,6 +23,8 @@ pub(crate) struct WeightsSource {
 pub(crate) struct ModelSource {
     #[command(flatten)]
     pub(crate) weights: WeightsSource,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     /// A tokenizer.json, when the model's own is missing or cannot be read
     #[arg(long, value_name = "FILE")]
     pub(crate) tokenizer: Option<PathBuf>,

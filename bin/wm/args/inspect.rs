@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::generate::WeightsSource;
-use super::{KeyArgs, MarkArgs, SamplingArgs, TailArgs, TokenizerArgs};
+use super::{DeviceArgs, KeyArgs, MarkArgs, SamplingArgs, TailArgs, TokenizerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -93,6 +93,8 @@ pub(crate) struct ModelArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) source: WeightsSource,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }
 
 #[derive(Debug, Args)]

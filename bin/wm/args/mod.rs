@@ -3,6 +3,8 @@
 mod apikey;
 mod calibrate;
 mod detect;
+mod device;
+mod doctor;
 mod eval;
 mod extract;
 mod generate;
@@ -21,6 +23,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use apikey::{ApiKeyAddArgs, ApiKeyArgs, ApiKeyCommand, RoleName};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use detect::{ColorChoice, DetectArgs};
+pub(crate) use device::DeviceArgs;
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use eval::{EvalArgs, EvalCommand};
 #[cfg(feature = "engine")]
 pub(crate) use eval::{EvalCurveArgs, EvalEntropyArgs, EvalQuickArgs};
@@ -57,7 +61,7 @@ pub(crate) enum Command {
     ///
     /// Exit code: 0 nothing flagged, 10 watermark found, 11 too little text, 2 wrong input,
     /// 1 failure, 141 closed pipe. Several inputs: any error first (2, then 1), then 10, then 11.
-    Detect(DetectArgs),
+    Detect(Box<DetectArgs>),
     /// Answer over HTTP: detection, marked generation, a page for reviewers
     ///
     /// Flags go before environment variables, those before the configuration file.
@@ -88,6 +92,10 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Measure the mark on the real model
     Eval(EvalArgs),
+    /// Say whether this installation works: build, devices, cache, keys, tokenizer, self tests
+    ///
+    /// Fetches and changes nothing. Exit code: 0 nothing is a problem, 1 something is.
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::DeviceArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct PowerArgs {
     /// Give the power at this number of scored tokens, 1 to 10000000
@@ -58,4 +60,6 @@ pub(crate) struct PowerArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }

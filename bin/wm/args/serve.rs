@@ -35,6 +35,22 @@ pub(crate) struct ServeArgs {
     /// Threads of the engine [default: one per core]; changes no token
     #[arg(long, value_name = "N", env = "WM_THREADS")]
     pub(crate) threads: Option<usize>,
+    /// Where the model computes: cpu, cuda:N (an NVIDIA GPU by its number, in a build with CUDA), or
+    /// auto: the first GPU that answers, else the CPU [default: auto]
+    #[arg(long, value_name = "DEVICE", env = "WM_DEVICE")]
+    pub(crate) device: Option<String>,
+    /// The numbers a GPU computes in: f32, bf16, or auto, as the file suggests [default: auto]
+    #[arg(long, value_name = "DTYPE", env = "WM_DTYPE")]
+    pub(crate) dtype: Option<String>,
+    /// Where tokens are drawn: auto, where the model computes, or cpu [default: auto]
+    #[arg(long, value_name = "PLACE", env = "WM_SAMPLER")]
+    pub(crate) sampler: Option<String>,
+    /// Whether a GPU computes in passes of one fixed shape, so that no text depends on what runs
+    /// beside it: off, on (64 rows), or the ROWS of a pass, 1 to 512 (safe up to 64). A step of
+    /// fewer texts costs as much as one of ROWS. On the CPU it is always so [default: off]
+    #[arg(long, value_name = "ROWS", env = "WM_DETERMINISTIC", num_args = 0..=1,
+        default_missing_value = "on")]
+    pub(crate) deterministic: Option<String>,
     /// Never fetch anything
     #[arg(long)]
     pub(crate) offline: bool,

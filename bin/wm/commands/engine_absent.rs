@@ -12,7 +12,9 @@ use greenmark::text::Tokenizer;
 use greenmark::token::TokenId;
 
 use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs, PowerArgs};
+use crate::commands::doctor::EngineState;
 use crate::exit::Exit;
+use crate::resolve::Placing;
 
 /// Whether this build has the engine.
 pub(crate) const IS_PRESENT: bool = false;
@@ -54,7 +56,12 @@ pub(crate) struct Known<'a> {
 pub(crate) enum Measurer {}
 
 impl Measurer {
-    pub(crate) fn open(_spec: &str, _offline: bool, _tokenizer: Arc<Tokenizer>) -> Result<Self> {
+    pub(crate) fn open(
+        _spec: &str,
+        _offline: bool,
+        _placing: Placing,
+        _tokenizer: Arc<Tokenizer>,
+    ) -> Result<Self> {
         absent()
     }
 
@@ -70,19 +77,27 @@ impl Measurer {
 }
 
 /// The model of a service: this build has none, so none is ever loaded.
-#[expect(dead_code, reason = "this build has no model that could use it")]
-pub(crate) struct ServedModel {
-    pub(crate) spec: String,
-    pub(crate) tokenizer: Option<PathBuf>,
-    pub(crate) offline: bool,
-    pub(crate) settings: GenerationSettings,
-}
+pub(crate) enum ServedModel {}
 
 impl ServedModel {
-    #[expect(clippy::unused_self, reason = "the form of the twin")]
-    pub(crate) fn load(self, _profiles: &Profiles) -> Result<Generator> {
+    pub(crate) fn new(
+        _spec: String,
+        _tokenizer: Option<PathBuf>,
+        _offline: bool,
+        _placing: Placing,
+        _settings: GenerationSettings,
+    ) -> Result<Self> {
         absent()
     }
+
+    pub(crate) fn load(self, _profiles: &Profiles) -> Result<Generator> {
+        match self {}
+    }
+}
+
+/// What `wm doctor` says of the engine: nothing.
+pub(crate) fn doctor() -> EngineState {
+    EngineState::default()
 }
 
 pub(crate) fn measure_steps(

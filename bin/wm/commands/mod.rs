@@ -3,6 +3,7 @@
 mod apikey;
 mod calibrate;
 mod detect;
+mod doctor;
 mod extract;
 mod inspect;
 mod keygen;
@@ -39,5 +40,6 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::ApiKey(args) => apikey::run(&args.command),
         Command::Inspect(args) => inspect::run(args.command),
         Command::Eval(args) => engine::eval(&args.command),
+        Command::Doctor(args) => doctor::run(&args),
     }
 }

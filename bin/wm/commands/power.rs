@@ -74,6 +74,9 @@ pub(super) fn run(args: &PowerArgs) -> Result<Exit> {
     if !(wanted > 0.0 && wanted < 1.0) {
         return Err(Error::parameter("power", wanted, "a number above 0 and below 1").into());
     }
+    if let (Some(flag), None) = (args.device.first_given(), &args.prompt_file) {
+        return Err(Error::parameter(flag, "given alone", "together with --prompt-file").into());
+    }
     let steps = steps(args, bias)?;
     let tokens = match args.tokens {
         Some(tokens) if (1..=10_000_000).contains(&tokens) => Some(tokens),

@@ -21,7 +21,6 @@ pub(crate) struct NamedKey {
 
 impl NamedKey {
     /// A key that comes from no file.
-    #[cfg(feature = "engine")]
     pub(crate) fn new(key: Key, id: &str) -> Self {
         Self { key, explicit_id: None, file_id: id.to_owned() }
     }
@@ -58,13 +57,18 @@ pub(crate) fn api_keys_file(named: Option<&Path>) -> Result<(KeyFile, bool)> {
     Ok((KeyFile::new(path), true))
 }
 
-/// A file in the configuration folder of this user.
-fn configured(file: &str, what: &str, remedy: &str) -> Result<PathBuf> {
-    let folder = std::env::var_os("XDG_CONFIG_HOME")
+/// The configuration folder of this user, which need not exist.
+pub(crate) fn config_folder() -> Option<PathBuf> {
+    std::env::var_os("XDG_CONFIG_HOME")
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
-    folder.map(|folder| folder.join("wm").join(file)).ok_or_else(|| Error::Unavailable {
+        .or_else(|| std::env::home_dir().map(|home| home.join(".config")))
+        .map(|folder| folder.join("wm"))
+}
+
+/// A file in the configuration folder of this user.
+fn configured(file: &str, what: &str, remedy: &str) -> Result<PathBuf> {
+    config_folder().map(|folder| folder.join(file)).ok_or_else(|| Error::Unavailable {
         what: what.to_owned(),
         reason: "neither XDG_CONFIG_HOME nor a home folder is set".to_owned(),
         remedy: remedy.to_owned(),

@@ -142,6 +142,17 @@ GM_DEVICE uint64_t gm_surprisal_mass(float difference, uint64_t mass) {
   return gm_bits(weight * -gm_bounded(difference) + GM_ROUND_UNSIGNED) & GM_LOW_52;
 }
 
+// Adds the mass of a token and its part of the entropy; gives the mass. Where the mass rounds to
+// 0, as for most of a vocabulary at a low temperature, it costs no arithmetic in f64.
+GM_DEVICE uint64_t gm_weighed(float difference, uint64_t &total, uint64_t &surprisal) {
+  // 2^43 * exp(-30.6) < 0.46.
+  if (difference < -30.6f) return 0;
+  const uint64_t mass = gm_mass(difference);
+  total += mass;
+  surprisal += gm_surprisal_mass(difference, mass);
+  return mass;
+}
+
 // ln of a sum of masses relative to the best candidate.
 GM_DEVICE double gm_ln_mass(uint64_t mass) {
   return gm_ln(__ull2double_rn(mass) / (double)GM_MASS_ONE);

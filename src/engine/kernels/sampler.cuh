@@ -67,9 +67,12 @@ GM_DEVICE GmInputs gm_inputs(const float *logits, const GmEntry *entries, const 
 GM_DEVICE bool gm_arrive(uint32_t *arrived, uint32_t &shared_flag) {
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0u) shared_flag = atomicAdd(arrived, 1u) + 1u == gridDim.x;
+  if (threadIdx.x == 0u) {
+    shared_flag = atomicAdd(arrived, 1u) + 1u == gridDim.x;
+    // What this thread has seen of the others must be seen by the whole block behind the barrier.
+    __threadfence();
+  }
   __syncthreads();
-  __threadfence();
   return shared_flag != 0u;
 }
 
@@ -228,10 +231,7 @@ GM_DEVICE void gm_weigh_open(const GmRow &row, const GmInputs &in, const GmState
       const float logit = logits[place];
       if (!(logit > GM_NEGATIVE_INFINITY)) continue;
       const uint32_t id = first + place;
-      const float difference = __fsub_rn(logit, max);
-      uint64_t mass = gm_mass(difference);
-      weights.total += mass;
-      weights.surprisal += gm_surprisal_mass(difference, mass);
+      uint64_t mass = gm_weighed(__fsub_rn(logit, max), weights.total, weights.surprisal);
       float marked = logit;
       if (biased) {
         const bool is_green = green >> place & 1u;
@@ -272,10 +272,7 @@ GM_DEVICE void gm_weigh_listed(const GmRow &row, GmState *state, GmListed *list,
       list[place].logit = logit;
     }
     if (totals) {
-      const float difference = __fsub_rn(logit, max);
-      const uint64_t mass = gm_mass(difference);
-      weights.total += mass;
-      weights.surprisal += gm_surprisal_mass(difference, mass);
+      const uint64_t mass = gm_weighed(__fsub_rn(logit, max), weights.total, weights.surprisal);
       if (!listed && mass > weights.heaviest) weights.heaviest = mass;
     }
     if (spreads) gm_spread_add(weights.spread, max, logit, unit);
@@ -399,7 +396,8 @@ GM_CALLED void gm_remember(const GmHistory &history, uint32_t token) {
   history.seen[token / 32u] |= 1u << (token % 32u);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+// Two blocks share a multiprocessor's registers; left to itself the compiler fits three and spills.
+extern "C" __global__ void __launch_bounds__(256, 2)
 gm_weigh(const float *logits, const GmRow *rows, const GmEntry *entries, const uint32_t *bits, GmState *states,
          GmBest *chunk_best, GmListed *lists, float *dense, GmResult *results, uint32_t vocab, uint32_t stride) {
   __shared__ GmShared shared;
@@ -424,18 +422,24 @@ gm_weigh(const float *logits, const GmRow *rows, const GmEntry *entries, const u
     gm_mark_touched(row, in, blockIdx.x, touched);
     gm_load(in, first, raw);
     gm_process(row, in, touched, first, raw, values, culprit);
+    // Where nothing changed the model's logits, one weighing serves both distributions.
+    const bool weighs = row.path == GM_PATH_OPEN || (row.path == GM_PATH_LIST && (row.flags & GM_NEEDS_TOTAL));
+    const bool once = weighs && row.edits == 0u && row.temperature == 1.0f;
+    if (!once) {
 #pragma unroll
-    for (uint32_t i = 0; i < GM_PER_THREAD; i++) {
-      const float difference = __fsub_rn(raw[i], raw_max);
-      const uint64_t mass = gm_mass(difference);
-      weights.raw_total += mass;
-      weights.raw_surprisal += gm_surprisal_mass(difference, mass);
+      for (uint32_t i = 0; i < GM_PER_THREAD; i++) {
+        gm_weighed(__fsub_rn(raw[i], raw_max), weights.raw_total, weights.raw_surprisal);
+      }
     }
     if (row.path == GM_PATH_OPEN && first < vocab) gm_weigh_open(row, in, *state, first, values, weights);
     if (row.path == GM_PATH_LIST) gm_weigh_listed(row, state, list, first, values, weights);
+    if (once) {
+      weights.raw_total = weights.total;
+      weights.raw_surprisal = weights.surprisal;
+    }
     gm_add(shared.reduction, &state->raw_total, weights.raw_total);
     gm_add(shared.reduction, &state->raw_surprisal, weights.raw_surprisal);
-    if (row.path == GM_PATH_OPEN || (row.flags & GM_NEEDS_TOTAL)) {
+    if (weighs) {
       gm_add(shared.reduction, &state->total, weights.total);
       gm_add(shared.reduction, &state->surprisal, weights.surprisal);
     }

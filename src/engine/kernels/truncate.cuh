@@ -67,10 +67,7 @@ GM_CALLED GmSums gm_sums(GmShared &shared, const GmCandidates &candidates) {
   uint64_t total = 0;
   uint64_t surprisal = 0;
   for (uint32_t i = threadIdx.x; i < candidates.count; i += GM_THREADS) {
-    const float difference = __fsub_rn(candidates.logits[i], sums.max);
-    const uint64_t mass = gm_mass(difference);
-    total += mass;
-    surprisal += gm_surprisal_mass(difference, mass);
+    gm_weighed(__fsub_rn(candidates.logits[i], sums.max), total, surprisal);
   }
   sums.live = (uint32_t)gm_block_sum(shared.reduction, live);
   sums.total = gm_block_sum(shared.reduction, total);

@@ -8,7 +8,6 @@ use rayon::prelude::*;
 
 use super::{Choice, Request, Slot};
 use crate::engine::cuda::{DeviceHistory, DeviceSampler};
-use crate::engine::placement::SamplerPlace;
 use crate::engine::scores::Scores;
 use crate::engine::{Device, Model};
 use crate::error::{Error, Result};
@@ -37,7 +36,7 @@ type Chosen = Result<Option<Choice>>;
 
 impl Sampler {
     pub(super) fn of(model: &Model) -> Self {
-        if model.device().is_cpu() || model.sampler() == SamplerPlace::Cpu {
+        if !model.draws_on_device() {
             return Self::Host;
         }
         let vocab = model.info().vocab_size;

@@ -295,12 +295,15 @@ fn now() -> u64 {
 }
 
 /// What decides the tokens of a seed: this crate's version, the model's shape and weights as far
-/// as its file says, and the tokenizer.
+/// as its file says, the tokenizer, and the device if it is not the CPU, whose levels all compute
+/// the same bits.
 fn fingerprint(engine: &TextEngine) -> String {
     let info = engine.model().info();
     let bytes = std::fs::metadata(&info.path).map_or(0, |metadata| metadata.len());
+    let is_cpu = engine.model().device().is_cpu();
+    let place = if is_cpu { String::new() } else { format!(" {}", info.kernels) };
     let said = format!(
-        "{:?} {} {} {} {} {} {bytes} {}",
+        "{:?} {} {} {} {} {} {bytes} {}{place}",
         info.architecture,
         info.layers,
         info.hidden,

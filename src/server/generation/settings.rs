@@ -2,7 +2,7 @@
 //!
 //! Nothing of this can be set by a request.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounds::EnforceBounds;
 use crate::error::{Error, Result};
@@ -55,12 +55,40 @@ pub struct GenerationSettings {
     pub prompt_chunk: usize,
     /// Threads of the engine; one per core when not given. 1 to 512.
     pub threads: Option<usize>,
+    /// Where the model computes: `auto`, `cpu`, `cuda:0`. These four are names that whoever
+    /// loads the model reads; what is not given is `auto`, and `off` for the last.
+    pub device: Option<String>,
+    /// The numbers it computes in: `auto`, `f32`, `bf16`.
+    pub dtype: Option<String>,
+    /// Where tokens are drawn: `auto`, `cpu`.
+    pub sampler: Option<String>,
+    /// Whether passes have one shape: `off`, `on`, or their number of rows; a file may also say
+    /// true or false, and the number as such.
+    #[serde(deserialize_with = "switch_or_rows")]
+    pub deterministic: Option<String>,
     /// Further names under which requests may ask for the model.
     pub aliases: Vec<String>,
     /// Alternatives that a request may ask for at each token. At most 100.
     pub max_logprobs: usize,
     /// What a request may do to sampling under [`Policy::Enforce`].
     pub enforce: EnforceBounds,
+}
+
+/// A switch in any of the forms that TOML has for one, as the text that flags have.
+fn switch_or_rows<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "true, false, a number of rows, or one of them as text")]
+    enum Raw {
+        Switch(bool),
+        Rows(u64),
+        Text(String),
+    }
+    Ok(Some(match Raw::deserialize(deserializer)? {
+        Raw::Switch(true) => "on".to_owned(),
+        Raw::Switch(false) => "off".to_owned(),
+        Raw::Rows(rows) => rows.to_string(),
+        Raw::Text(text) => text,
+    }))
 }
 
 impl Default for GenerationSettings {
@@ -72,6 +100,10 @@ impl Default for GenerationSettings {
             cache_tokens: 32_768,
             prompt_chunk: 64,
             threads: None,
+            device: None,
+            dtype: None,
+            sampler: None,
+            deterministic: None,
             aliases: Vec::new(),
             max_logprobs: 20,
             enforce: EnforceBounds::default(),

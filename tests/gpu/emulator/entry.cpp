@@ -1,5 +1,7 @@
 // What the tests call: the sampler's kernels, launched on the CPU in memory of the caller.
+#ifndef GREENMARK_EMULATOR
 #define GREENMARK_EMULATOR 1
+#endif
 #include "entry.hpp"
 
 #include <cstddef>

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::args::DetectArgs;
 use crate::commands::engine::{self, Known, Measurer};
+use crate::resolve::Placing;
 
 /// The model that reads when none is named.
 const DEFAULT_MODEL: &str = "default";
@@ -28,6 +29,7 @@ pub(super) struct Uncertainty {
     /// The model named; empty when none is.
     model: String,
     offline: bool,
+    placing: Placing,
     /// Whether some text needs the model whatever its sidecar holds.
     is_needed: bool,
     /// The model once it is loaded. Locked while it loads and reads, one text at a time: it uses
@@ -45,7 +47,12 @@ pub(super) struct Used<'a> {
 impl Uncertainty {
     /// What the flags ask for; `None` without `--entropy`.
     pub(super) fn resolve(args: &DetectArgs) -> Result<Option<Self>, Error> {
-        let Some(model) = &args.entropy else { return Ok(None) };
+        let Some(model) = &args.entropy else {
+            return match args.device.first_given() {
+                Some(flag) => Err(Error::parameter(flag, "given alone", "together with --entropy")),
+                None => Ok(None),
+            };
+        };
         // `--entropy FILE` means a model, also where the text was meant.
         if args.paths.is_empty() && is_text_file(Path::new(model)) {
             let allowed = "a model; put the text first: wm detect FILE --entropy";
@@ -54,6 +61,7 @@ impl Uncertainty {
         Ok(Some(Self {
             model: model.clone(),
             offline: args.tokenizer.offline,
+            placing: Placing::resolve(&args.device)?,
             is_needed: needs_model(args, model),
             loaded: Mutex::new(None),
         }))
@@ -118,7 +126,8 @@ impl Uncertainty {
             return work(model);
         }
         let tokenizer = detector.shared_tokenizer();
-        work(loaded.insert(Measurer::open(self.model_name(), self.offline, tokenizer)?))
+        let (name, placing) = (self.model_name(), self.placing);
+        work(loaded.insert(Measurer::open(name, self.offline, placing, tokenizer)?))
     }
 }
 

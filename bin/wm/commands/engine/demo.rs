@@ -5,12 +5,12 @@ use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::{DetectOptions, Verdict};
 use greenmark::document::{Circumstances, Detector, identify};
-use greenmark::engine::{Mark, Observe, Request, Session, TextEngine};
+use greenmark::engine::{BatchShape, Mark, Observe, Request, Session, TextEngine};
 use greenmark::prf::Key;
 use greenmark::sample::SamplingOptions;
 
 use super::generate::summary;
-use super::loaded::Loaded;
+use super::loaded::{Loaded, place};
 use super::prepare::join_mark;
 use crate::args::{DemoArgs, KeyArgs, MarkArgs};
 use crate::commands::detect::first_line;
@@ -23,7 +23,7 @@ use crate::resolve::{ExplicitMark, KeySource, NamedKey, resolve_key};
 const TRIES: u64 = 3;
 
 pub(super) fn run(args: &DemoArgs) -> Result<Exit> {
-    let loaded = Loaded::open(&args.source)?;
+    let loaded = Loaded::open(&args.source, BatchShape::fixed_for(1))?;
     let engine = &loaded.engine;
     let key = resolve_key(&KeyArgs::default(), KeySource::CreateDefault)?;
     let mark = join_mark(ExplicitMark::resolve(&MarkArgs::default())?, &key, engine)?;
@@ -88,6 +88,6 @@ fn write(args: &DemoArgs, seed: u64, engine: &TextEngine, mark: &Mark) -> Result
         output::write(text)
     })?;
     let Some(text) = texts.into_iter().next() else { return Ok(String::new()) };
-    output::line(&format!("\n\n({})", summary(&text, Some(mark))))?;
+    output::line(&format!("\n\n({})", summary(&text, Some(mark), &place(engine.model()))))?;
     Ok(text.text)
 }

@@ -7,7 +7,9 @@ use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::Detectability;
 use greenmark::document::{Sidecar, TokenEntropy, sidecar_path};
-use greenmark::engine::{Generation, Mark, Observe, Request, Session, TextEngine, random_seed};
+use greenmark::engine::{
+    BatchShape, Generation, Mark, Observe, Request, Session, TextEngine, random_seed,
+};
 use greenmark::profile::Profile;
 use greenmark::sample::{Decoding, Effective};
 use greenmark::scheme::Greedy;
@@ -16,7 +18,7 @@ use greenmark::token::TokenId;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::loaded::Loaded;
+use super::loaded::{Loaded, drawn_on, place};
 use super::prepare::resolve_mark;
 use crate::args::GenerateArgs;
 use crate::exit::Exit;
@@ -37,6 +39,11 @@ struct RunReport<'a> {
     watermark: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a Profile>,
+    /// Where and how the model computed.
+    kernels: &'a str,
+    /// Where tokens were drawn, when that is another place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drawn_on: Option<&'static str>,
     load_seconds: f64,
     samples: Vec<SampleReport<'a>>,
 }
@@ -81,7 +88,9 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
         reads.spare("out", &sidecar_path(path))?;
     }
     let prompt = prompt_text(args)?;
-    let loaded = Loaded::open(&args.source)?;
+    // All samples step together.
+    let batch = BatchShape::fixed_for(usize::try_from(args.n)?);
+    let loaded = Loaded::open(&args.source, batch)?;
     let engine = &loaded.engine;
     let ids = prompt_ids(args, &prompt, engine)?;
     let min_tokens = options.min_tokens;
@@ -108,7 +117,7 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
         note!("seed {seed}, {} prompt tokens, at most {max_tokens} new", ids.len());
         note!("order {}", effective.order.join("; "));
         note!("{}", serde_json::to_string(&effective.parameters)?);
-        note!("{}", engine.model().info().weights);
+        note!("{} on {}", engine.model().info().weights, place(engine.model()));
     }
     if args.n > 1 && mark.as_ref().is_some_and(|mark| mark.greedy() == Greedy::Refused) {
         note!(
@@ -153,6 +162,8 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
             seed,
             watermark: mark.is_some(),
             profile: mark.as_ref().map(Mark::profile),
+            kernels: &engine.model().info().kernels,
+            drawn_on: drawn_on(engine.model()),
             load_seconds: loaded.load_time.as_secs_f64(),
             samples: texts
                 .iter()
@@ -166,8 +177,9 @@ pub(super) fn run(args: &GenerateArgs) -> Result<Exit> {
             output::line(&format!("--- {}\n{}", index + 1, text.text))?;
         }
     }
+    let place = place(engine.model());
     for text in &texts {
-        note!("{}", summary(text, mark.as_ref()));
+        note!("{}", summary(text, mark.as_ref(), &place));
     }
     Ok(Exit::Success)
 }
@@ -220,8 +232,8 @@ pub(super) fn write_text(
     Sidecar::new(mark.profile().clone(), text.text.as_bytes(), generation, entropies).write(&beside)
 }
 
-/// One line about a text.
-pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
+/// One line about a text that was written at `place`.
+pub(super) fn summary(text: &Generation, mark: Option<&Mark>, place: &str) -> String {
     let marked = match mark {
         None => "not marked".to_owned(),
         Some(mark) => match (mark.expected(text), mark.predicted_z(text)) {
@@ -235,8 +247,8 @@ pub(super) fn summary(text: &Generation, mark: Option<&Mark>) -> String {
             (_, None) => "marked".to_owned(),
         },
     };
-    let speed =
-        text.timing.tokens_per_second().map_or(String::new(), |s| format!(", {s:.1} tokens/s"));
+    let speed = text.timing.tokens_per_second();
+    let speed = speed.map_or(String::new(), |speed| format!(", {speed:.1} tokens/s on {place}"));
     format!("{} tokens ({}), {marked}{speed}", text.ids.len(), text.finish.reason())
 }
 

@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use greenmark::Error;
-use greenmark::engine::{Device, Model, TextEngine};
+use greenmark::engine::{BatchShape, Model, SamplerPlace, TextEngine};
 use greenmark::text::Tokenizer;
 
 use crate::args::{ModelSource, WeightsSource};
 use crate::output::note;
-use crate::resolve::resolve_model;
+use crate::resolve::{Opened, Placing, resolve_model};
 
 /// More threads than any machine this runs on has cores; a slip of the hand is not to start
 /// thousands.
 const MAX_THREADS: usize = 512;
 
 /// Finds, fetches if allowed, and loads the model that the flags name, with its path.
-pub(super) fn load_model(source: &WeightsSource) -> Result<(Model, PathBuf)> {
+pub(super) fn load_model(source: &WeightsSource, opened: &Opened) -> Result<(Model, PathBuf)> {
     if let Some(threads) = source.threads {
         if !(1..=MAX_THREADS).contains(&threads) {
             return Err(Error::parameter("threads", threads, format!("1 to {MAX_THREADS}")).into());
@@ -29,11 +29,37 @@ pub(super) fn load_model(source: &WeightsSource) -> Result<(Model, PathBuf)> {
             .context("cannot start the threads")?;
     }
     let path = resolve_model(&source.model, source.offline)?;
-    let model = Model::load(&path, Device::Cpu)?;
+    let model = Model::load_with(&path, &opened.placement).map_err(|error| blame(error, opened))?;
     for warning in &model.info().warnings {
         note!("{warning}");
     }
     Ok((model, path))
+}
+
+/// An error of loading, with the way out when a device that nobody asked for is the cause.
+fn blame(error: Error, opened: &Opened) -> anyhow::Error {
+    let is_of_device = match &error {
+        Error::Unavailable { .. } | Error::Backend { .. } => true,
+        Error::Unsupported { what, .. } => what.contains("CUDA"),
+        // What is wrong with a file is wrong everywhere.
+        _ => false,
+    };
+    let error = anyhow::Error::new(error);
+    if is_of_device && opened.is_own_choice && !opened.placement.device.is_cpu() {
+        return error.context("--device auto took a GPU; --device cpu runs this without it");
+    }
+    error
+}
+
+/// Where tokens of this model are drawn, when that is not where it computes.
+pub(super) fn drawn_on(model: &Model) -> Option<&'static str> {
+    (model.sampler() == SamplerPlace::Cpu && !model.device().is_cpu()).then_some("CPU")
+}
+
+/// Where a model computes and where its tokens are drawn, for people.
+pub(super) fn place(model: &Model) -> String {
+    let drawn = drawn_on(model).map_or(String::new(), |at| format!(", drawn on the {at}"));
+    format!("{}{drawn}", model.info().kernels)
 }
 
 pub(super) struct Loaded {
@@ -42,10 +68,12 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// The model that the flags name, and its tokenizer.
-    pub(super) fn open(source: &ModelSource) -> Result<Self> {
+    /// The model that the flags name, and its tokenizer. It computes in passes of the shape
+    /// `batch` unless the flags name another.
+    pub(super) fn open(source: &ModelSource, batch: BatchShape) -> Result<Self> {
         let started = Instant::now();
-        let (model, path) = load_model(&source.weights)?;
+        let opened = Placing::resolve(&source.device)?.or_batch(batch).open()?;
+        let (model, path) = load_model(&source.weights, &opened)?;
         let engine = TextEngine::open(model, &path, source.tokenizer.as_deref())?;
         Ok(Self { engine, load_time: started.elapsed() })
     }
@@ -54,10 +82,11 @@ impl Loaded {
     /// when it can be read.
     pub(super) fn with_tokenizer(
         source: &WeightsSource,
+        placing: Placing,
         tokenizer: Arc<Tokenizer>,
     ) -> Result<Self> {
         let started = Instant::now();
-        let (model, path) = load_model(source)?;
+        let (model, path) = load_model(source, &placing.open()?)?;
         if let Ok(own) = Tokenizer::open(&path)
             && own.fingerprint() != tokenizer.fingerprint()
         {

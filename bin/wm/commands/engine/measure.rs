@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::loaded::Loaded;
 use crate::args::WeightsSource;
+use crate::resolve::Placing;
 
 /// A loaded model that reads texts.
 pub(crate) struct Measurer {
@@ -29,9 +30,14 @@ pub(crate) struct Known<'a> {
 
 impl Measurer {
     /// Loads the model that `spec` names, which has to read the ids of `tokenizer`.
-    pub(crate) fn open(spec: &str, offline: bool, tokenizer: Arc<Tokenizer>) -> Result<Self> {
+    pub(crate) fn open(
+        spec: &str,
+        offline: bool,
+        placing: Placing,
+        tokenizer: Arc<Tokenizer>,
+    ) -> Result<Self> {
         let weights = WeightsSource { model: spec.to_owned(), offline, threads: None };
-        Ok(Self { loaded: Loaded::with_tokenizer(&weights, tokenizer)? })
+        Ok(Self { loaded: Loaded::with_tokenizer(&weights, placing, tokenizer)? })
     }
 
     /// The uncertainty before each of `ids`, which continue `prompt`.

@@ -1,6 +1,7 @@
 //! The commands that run a model.
 
 mod demo;
+mod doctor;
 mod eval;
 mod generate;
 mod loaded;
@@ -20,10 +21,16 @@ pub(crate) use serve::ServedModel;
 pub(crate) const IS_PRESENT: bool = true;
 
 use crate::args::{DemoArgs, EvalCommand, GenerateArgs, ModelArgs, PowerArgs};
+use crate::commands::doctor::EngineState;
 use crate::exit::Exit;
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<Exit> {
     demo::run(args)
+}
+
+/// What `wm doctor` says of processors and devices.
+pub(crate) fn doctor() -> EngineState {
+    doctor::look()
 }
 
 pub(crate) fn generate(args: &GenerateArgs) -> Result<Exit> {

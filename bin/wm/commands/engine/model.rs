@@ -10,13 +10,14 @@ use super::loaded::load_model;
 use crate::args::ModelArgs;
 use crate::exit::Exit;
 use crate::output;
-use crate::resolve::parse_ids;
+use crate::resolve::{Placing, parse_ids};
 
 #[derive(Serialize)]
 struct ModelView {
     #[serde(rename = "model")]
     spec: String,
     architecture: String,
+    kernels: String,
     vocab_size: usize,
     context_length: usize,
     ids: Vec<TokenId>,
@@ -44,7 +45,8 @@ pub(super) fn run(args: &ModelArgs) -> Result<Exit> {
     if ids.is_empty() {
         return Err(Error::parameter("ids", "no ids", "at least one token id").into());
     }
-    let (model, _) = load_model(&args.source)?;
+    let opened = Placing::resolve(&args.device)?.open()?;
+    let (model, _) = load_model(&args.source, &opened)?;
     let info = model.info();
     let needed = ids.len().saturating_add(args.greedy);
     if needed > info.context_length {
@@ -59,6 +61,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Exit> {
     let report = ModelView {
         spec: args.source.model.clone(),
         architecture: info.architecture.name().to_owned(),
+        kernels: info.kernels.clone(),
         vocab_size: info.vocab_size,
         context_length: info.context_length,
         positions,
@@ -120,8 +123,8 @@ fn describe(row: &[f32], position: usize) -> Result<Distribution, Error> {
 
 fn print(report: &ModelView) -> Result<()> {
     output::line(&format!(
-        "{} ({}, {} ids, context {})\nposition      id  argmax  logsumexp   entropy  logprob of next",
-        report.spec, report.architecture, report.vocab_size, report.context_length
+        "{} ({}, {} ids, context {}; {})\nposition      id  argmax  logsumexp   entropy  logprob of next",
+        report.spec, report.architecture, report.vocab_size, report.context_length, report.kernels
     ))?;
     for row in &report.positions {
         let next = row.logprob_of_next.map_or_else(String::new, |value| format!("{value:>15.4}"));

@@ -6,30 +6,41 @@ use anyhow::Result;
 use greenmark::engine::TextEngine;
 use greenmark::server::{GenerationSettings, Generator, Profiles};
 
-use super::loaded::load_model;
+use super::loaded::{load_model, place};
 use crate::args::WeightsSource;
+use crate::output::note;
+use crate::resolve::{Opened, Placing};
 
 /// A model that is to be served, before it is loaded.
 pub(crate) struct ServedModel {
-    /// A model name, a file, a folder or a repository.
-    pub(crate) spec: String,
-    /// A tokenizer for a model whose own is missing or cannot be read.
-    pub(crate) tokenizer: Option<PathBuf>,
-    /// Never fetch anything.
-    pub(crate) offline: bool,
-    /// Policy and room.
-    pub(crate) settings: GenerationSettings,
+    source: WeightsSource,
+    tokenizer: Option<PathBuf>,
+    opened: Opened,
+    settings: GenerationSettings,
 }
 
 impl ServedModel {
+    /// The model that `spec` names, with a tokenizer for one whose own is missing or cannot be
+    /// read. A device that is not there is refused now.
+    pub(crate) fn new(
+        spec: String,
+        tokenizer: Option<PathBuf>,
+        offline: bool,
+        placing: Placing,
+        settings: GenerationSettings,
+    ) -> Result<Self> {
+        // The engine's threads are the generator's own, not those of this process.
+        let source = WeightsSource { model: spec, offline, threads: None };
+        Ok(Self { source, tokenizer, opened: placing.open()?, settings })
+    }
+
     /// Loads it and starts its thread.
     pub(crate) fn load(self, profiles: &Profiles) -> Result<Generator> {
-        // The engine's threads are the generator's own, not those of this process.
-        let source =
-            WeightsSource { model: self.spec.clone(), offline: self.offline, threads: None };
-        let (model, path) = load_model(&source)?;
+        let (model, path) = load_model(&self.source, &self.opened)?;
+        let name = name(&self.source.model, &path);
+        note!("the model {name} computes on {}", place(&model));
         let engine = TextEngine::open(model, &path, self.tokenizer.as_deref())?;
-        Ok(Generator::start(name(&self.spec, &path), engine, self.settings, profiles)?)
+        Ok(Generator::start(name, engine, self.settings, profiles)?)
     }
 }
 

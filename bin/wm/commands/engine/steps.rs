@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use greenmark::Error;
 use greenmark::detect::entropy::{GreenListBias, TokenUncertainty};
-use greenmark::engine::{Forcing, Observe, Request, Session};
+use greenmark::engine::{BatchShape, Forcing, Observe, Request, Session};
 use greenmark::prf::Key;
 use greenmark::profile::{Delta, Gamma, SchemeParameters};
 use greenmark::sample::SamplingOptions;
@@ -25,7 +25,8 @@ pub(super) fn measure(
         return Err(Error::parameter("samples", args.samples, "1 to 1024").into());
     }
     let weights = WeightsSource { model: args.model.clone(), offline: args.offline, threads: None };
-    let loaded = Loaded::open(&ModelSource { weights, tokenizer: None })?;
+    let source = ModelSource { weights, device: args.device.clone(), tokenizer: None };
+    let loaded = Loaded::open(&source, BatchShape::Free)?;
     let options = SamplingOptions {
         temperature: Some(args.temperature),
         min_tokens: Some(args.sample_tokens),

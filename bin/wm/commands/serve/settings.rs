@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use greenmark::Error;
 use greenmark::extract::Isolation;
 use greenmark::prf::Key;
-use greenmark::server::{Config, Limits, ProfileConfig, Setup, Size, Standing};
+use greenmark::server::{Config, GenerationSettings, Limits, ProfileConfig, Setup, Size, Standing};
 use greenmark::signature::SigningKey;
 
 use super::access;
 use super::profiles::{self, Source};
-use crate::args::ServeArgs;
+use crate::args::{DeviceArgs, ServeArgs};
 use crate::commands::engine::{self, ServedModel};
-use crate::resolve::KeySource;
+use crate::resolve::{KeySource, Placing};
 
 /// The port when nothing is said.
 const DEFAULT_PORT: u16 = 8080;
@@ -52,19 +52,19 @@ impl Settings {
         }
         generation.threads = args.threads.or(generation.threads);
         generation.check()?;
+        let placing = Placing::resolve(&device(args, &generation))?;
         let wanted_profiles = wanted_profiles(args, config.profiles)?;
-        let model = generates.then(|| ServedModel {
-            spec: args.model.clone().or(config.model.spec).unwrap_or_else(|| "default".to_owned()),
-            // The flag may be a model's name, which says nothing about a file.
-            tokenizer: args
-                .tokenizer
-                .as_ref()
-                .map(PathBuf::from)
-                .filter(|file| file.exists())
-                .or(config.model.tokenizer),
-            offline: args.offline,
-            settings: generation,
-        });
+        let spec = args.model.clone().or(config.model.spec).unwrap_or_else(|| "default".to_owned());
+        // The flag may be a model's name, which says nothing about a file.
+        let tokenizer = args
+            .tokenizer
+            .as_ref()
+            .map(PathBuf::from)
+            .filter(|file| file.exists())
+            .or(config.model.tokenizer);
+        let model = generates
+            .then(|| ServedModel::new(spec, tokenizer, args.offline, placing, generation))
+            .transpose()?;
         Ok(Self {
             model,
             host,
@@ -78,6 +78,17 @@ impl Settings {
             },
             profiles: profiles::sources(&wanted_profiles, key, args.offline)?,
         })
+    }
+}
+
+/// Where the model computes: what flags and environment say, over the file.
+fn device(args: &ServeArgs, settings: &GenerationSettings) -> DeviceArgs {
+    let over = |flag: &Option<String>, set: &Option<String>| flag.clone().or_else(|| set.clone());
+    DeviceArgs {
+        device: over(&args.device, &settings.device),
+        dtype: over(&args.dtype, &settings.dtype),
+        sampler: over(&args.sampler, &settings.sampler),
+        deterministic: over(&args.deterministic, &settings.deterministic),
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use greenmark::Error;
 use greenmark::detect::Outcome;
 use greenmark::detect::entropy::{GreenListBias, Rule, TokenUncertainty, WeightedTest};
-use greenmark::engine::{Forcing, Generation, Mark};
+use greenmark::engine::{BatchShape, Forcing, Generation, Mark};
 use greenmark::stats::{LogProbability, Tails, clopper_pearson};
 use greenmark::token::TokenId;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub(super) fn run(args: &EvalEntropyArgs) -> Result<Exit> {
     }
     let flags =
         MarkArgs { gamma: Some(args.gamma), delta: Some(args.delta), ..MarkArgs::default() };
-    let loaded = Loaded::open(&args.source)?;
+    let loaded = Loaded::open(&args.source, BatchShape::Free)?;
     let python: Vec<String> = PYTHON
         .lines()
         .map(|line| serde_json::from_str::<Prompt>(line).map(|prompt| prompt.prompt))

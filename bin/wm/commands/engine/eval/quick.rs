@@ -4,7 +4,7 @@
 use anyhow::Result;
 use greenmark::detect::{DetectOptions, Report};
 use greenmark::document::{Circumstances, Detector};
-use greenmark::engine::{Generation, Mark};
+use greenmark::engine::{BatchShape, Generation, Mark};
 use serde::Serialize;
 
 use super::{Task, Writer, passages, raw_prompts, seeded_key};
@@ -59,7 +59,7 @@ struct Evaluation {
 }
 
 pub(super) fn run(args: &EvalQuickArgs) -> Result<Exit> {
-    let loaded = Loaded::open(&args.source)?;
+    let loaded = Loaded::open(&args.source, BatchShape::Free)?;
     let key = NamedKey::new(seeded_key(args.seed), &format!("eval-{}", args.seed));
     let mark = join_mark(ExplicitMark::resolve(&MarkArgs::default())?, &key, &loaded.engine)?;
     let options = DetectOptions::default();

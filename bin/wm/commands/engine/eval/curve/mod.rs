@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use greenmark::Error;
-use greenmark::engine::Generation;
+use greenmark::engine::{BatchShape, Generation};
 use greenmark::token::TokenId;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &EvalCurveArgs) -> Result<Exit> {
         Reads::default().files([&PathBuf::from(&args.source.weights.model)]).spare("plot", path)?;
         can_be_written(path)?;
     }
-    let loaded = Loaded::open(&args.source)?;
+    let loaded = Loaded::open(&args.source, BatchShape::Free)?;
     let bench = Bench::new(&loaded, &plan, human_tokens(&loaded)?)?;
     let press = Press::new(&loaded, &plan)?;
     note!("{} texts of {} tokens", press.bar.length().unwrap_or(0), plan.tokens);
