@@ -114,7 +114,7 @@ pub(crate) fn options(random: &mut Random, vocab: usize) -> Value {
         json!([[id(random)], [id(random), id(random)], [1 % vocab, 0, id(random)], [id(random)]]);
     set(random, "bad_words", words);
     let mut bias = serde_json::Map::new();
-    for _ in 0..1 + random.below(40) {
+    for _ in 0..=random.below(40) {
         let value = match random.below(4) {
             0 => json!("-inf"),
             1 => json!(3.0e38),
