@@ -1,5 +1,6 @@
 //! Tokens a second of whole steps: forward pass, sampler and mark on the device, text on the host.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,73 +26,73 @@ pub(crate) fn run(arguments: &Arguments, report: &mut Report) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("greenmark-synthetic-{}", shape.bytes()));
     let writing = Instant::now();
     shape.write(&folder)?;
-    println!(
-        "synthetic model: {:.2} GB in {:.1} s",
-        shape.bytes() as f64 / 1e9,
-        writing.elapsed().as_secs_f64()
-    );
-    let steps = arguments.number("steps", 64, 2);
-    let batches: &[usize] = if arguments.small { &[1, 3] } else { &[1, 8, 64] };
+    let (size, seconds) = (shape.bytes() as f64 / 1e9, writing.elapsed().as_secs_f64());
+    println!("synthetic model: {size:.2} GB, written in {seconds:.1} s");
+    println!("pass       batch  mark   tok/s  ms a step");
     let rows = arguments.number("fixed", 64, 4);
-    let tokenizer =
-        Tokenizer::open(concat!(env!("CARGO_MANIFEST_DIR"), "/data/models/tokenizer-300.json"))?;
-    println!("pass         batch  mark   tok/s  ms a step");
-    let measured =
-        [BatchShape::Free, BatchShape::Fixed(rows)].into_iter().try_for_each(|batch_shape| {
-            let device = DeviceChoice::Cuda(0).open()?;
-            let placement = Placement {
-                dtype: DeviceDtype::Bf16,
-                batch: batch_shape,
-                ..Placement::from(device)
-            };
-            let loading = Instant::now();
-            let model = Model::load_with(&folder, &placement)?;
-            println!(
-                "{}: loaded in {:.1} s",
-                model.info().kernels,
-                loading.elapsed().as_secs_f64()
-            );
-            for &batch in batches {
-                for marked in [false, true] {
-                    let mut session = Session::new(&model, &tokenizer);
-                    for index in 0..batch {
-                        session.add(request(shape.vocab, index, marked, steps + WARM_UP + 4)?)?;
-                    }
-                    let mut times = Vec::new();
-                    for step in 0..steps + WARM_UP {
-                        let started = Instant::now();
-                        for event in session.step()? {
-                            if let Event::Failed(_, error) = event {
-                                return Err(error.to_string().into());
-                            }
-                        }
-                        if step >= WARM_UP {
-                            times.push(started.elapsed().as_secs_f64());
-                        }
-                    }
-                    let seconds: f64 = times.iter().sum();
-                    let rate = (batch * times.len()) as f64 / seconds;
-                    let milliseconds = median(&mut times) * 1e3;
-                    let pass = match batch_shape {
-                        BatchShape::Free => "free".to_owned(),
-                        BatchShape::Fixed(rows) => format!("fixed {rows}"),
-                    };
-                    println!(
-                        "{pass:<11}  {batch:>5}  {:<4}  {rate:>6.0}  {milliseconds:>9.2}",
-                        if marked { "yes" } else { "no" }
-                    );
-                    report.line(&json!({
-                        "bench": "decode", "pass": pass, "batch": batch, "marked": marked,
-                        "tokens_per_second": rate, "median_step_ms": milliseconds, "steps": steps,
-                        "weight_bytes": shape.bytes(), "kernels": model.info().kernels,
-                    }))?;
-                }
-            }
-            Ok(())
-        });
+    let measured = [BatchShape::Free, BatchShape::Fixed(rows)]
+        .into_iter()
+        .try_for_each(|pass| measure(arguments, report, &shape, &folder, pass));
     // Gigabytes that nobody asked to keep.
     std::fs::remove_dir_all(&folder)?;
     measured
+}
+
+/// Every batch with passes of one shape.
+fn measure(
+    arguments: &Arguments,
+    report: &mut Report,
+    shape: &Shape,
+    folder: &Path,
+    pass: BatchShape,
+) -> Result<()> {
+    let steps = arguments.number("steps", 64, 2);
+    let batches: &[usize] = if arguments.small { &[1, 3] } else { &[1, 8, 64] };
+    let tokenizer =
+        Tokenizer::open(concat!(env!("CARGO_MANIFEST_DIR"), "/data/models/tokenizer-300.json"))?;
+    let device = DeviceChoice::Cuda(0).open()?;
+    let placement = Placement { dtype: DeviceDtype::Bf16, batch: pass, ..Placement::from(device) };
+    let model = Model::load_with(folder, &placement)?;
+    let name = match pass {
+        BatchShape::Free => "free".to_owned(),
+        BatchShape::Fixed(rows) => format!("fixed {rows}"),
+    };
+    for &batch in batches {
+        for marked in [false, true] {
+            let mut session = Session::new(&model, &tokenizer);
+            for index in 0..batch {
+                session.add(request(shape.vocab, index, marked, steps + WARM_UP + 1)?)?;
+            }
+            let mut times = step_times(&mut session, steps)?;
+            let rate = (batch * times.len()) as f64 / times.iter().sum::<f64>();
+            let milliseconds = median(&mut times) * 1e3;
+            let mark = if marked { "yes" } else { "no" };
+            println!("{name:<9}  {batch:>5}  {mark:<4}  {rate:>6.0}  {milliseconds:>9.2}");
+            report.line(&json!({
+                "bench": "decode", "pass": name, "batch": batch, "marked": marked,
+                "tokens_per_second": rate, "median_step_ms": milliseconds, "steps": steps,
+                "weight_bytes": shape.bytes(), "kernels": model.info().kernels,
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// Seconds of each step behind those that warm up. A step ends when its tokens are on the host.
+fn step_times(session: &mut Session<'_>, steps: usize) -> Result<Vec<f64>> {
+    let mut times = Vec::new();
+    for step in 0..steps + WARM_UP {
+        let started = Instant::now();
+        for event in session.step()? {
+            if let Event::Failed(_, error) = event {
+                return Err(error.to_string().into());
+            }
+        }
+        if step >= WARM_UP {
+            times.push(started.elapsed().as_secs_f64());
+        }
+    }
+    Ok(times)
 }
 
 fn request(vocab: usize, index: usize, marked: bool, tokens: usize) -> Result<Request> {
