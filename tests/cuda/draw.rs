@@ -141,6 +141,21 @@ fn requests_for_alternatives_are_drawn_beside_the_others() {
     }
 }
 
+/// A step in which only a request for alternatives draws, while the device's own request is
+/// still reading its prompt.
+#[test]
+fn a_step_without_a_row_for_the_device_goes_on() {
+    let model = model(SamplerPlace::Auto);
+    let mut listed = request("the", json!({}), None);
+    listed.observe.alternatives = 2;
+    let long = request(&"stays mainly in the plain. ".repeat(4), json!({}), Some(marker()));
+    let found = run(&model, vec![long.clone(), listed.clone()]);
+    let alone = [run(&model, vec![long]), run(&model, vec![listed])].concat();
+    for (found, alone) in found.iter().zip(&alone) {
+        assert_eq!(bits(found), bits(alone));
+    }
+}
+
 #[test]
 #[ignore = "run by the next test, in a process with a log"]
 fn a_crowd_is_drawn() {

@@ -14,4 +14,5 @@ mod driver;
 mod fixed;
 mod forward;
 mod program;
+mod sampler;
 mod session;

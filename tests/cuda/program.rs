@@ -1,5 +1,6 @@
 //! The program `wm` on a device: the text is that of the CPU, and the detector finds the mark.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -28,27 +29,30 @@ impl User {
             .unwrap()
     }
 
-    fn generate(&self, extra: &[&str]) -> Value {
-        let model = checkpoint("qwen3");
+    /// A key of their own, always the same.
+    fn key(&self) -> String {
+        let path = self.0.path().join("key");
+        if !path.exists() {
+            std::fs::write(&path, "05".repeat(32)).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// The ids and the text.
+    fn generate(&self, extra: &[&str]) -> (Value, String) {
+        let (model, key) = (checkpoint("qwen3"), self.key());
         let model = model.to_str().unwrap();
-        let mut args = vec![
-            "generate",
-            "--model",
-            model,
-            "--tokenizer",
-            TOKENIZER,
-            "the rain",
-            "--seed",
-            "7",
-            "--max-tokens",
-            "120",
-            "--json",
-        ];
+        let mut args = vec!["generate", "--model", model, "--tokenizer", TOKENIZER, "the rain"];
+        args.extend(["--key-file", &key, "--delta", "6", "--seed", "7"]);
+        args.extend(["--max-tokens", "240", "--json"]);
         args.extend(extra);
         let output = self.wm(&args);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{args:?}: {errors}");
-        serde_json::from_slice(&output.stdout).unwrap()
+        let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let sample = report["samples"][0].take();
+        (sample["ids"].clone(), sample["text"].as_str().unwrap().to_owned())
     }
 }
 
@@ -56,22 +60,20 @@ impl User {
 fn a_text_is_that_of_the_cpu_and_its_mark_is_found() {
     let user = User::new();
     let cpu = user.generate(&["--device", "cpu"]);
-    let text = cpu["text"].as_str().unwrap();
-    assert!(text.len() > 100, "{cpu}");
+    assert_eq!(cpu.0.as_array().unwrap().len(), 240);
     for extra in [
         &["--device", "cuda:0"][..],
         &["--device", "cuda:0", "--sampler", "cpu"],
         &["--device", "cuda:0", "--deterministic", "16"],
-        &["--device", "cuda:0", "--dtype", "f32"],
+        &["--device", "cuda:0", "--dtype", "f32", "--deterministic", "off"],
     ] {
-        let found = user.generate(extra);
-        assert_eq!(found["text"], cpu["text"], "{extra:?}");
-        assert_eq!(found["tokens"], cpu["tokens"], "{extra:?}");
+        assert_eq!(user.generate(extra), cpu, "{extra:?}");
     }
     let file = user.0.path().join("text.txt");
-    std::fs::write(&file, text).unwrap();
-    let file = file.to_str().unwrap();
-    let output = user.wm(&["detect", file, "--tokenizer", TOKENIZER, "--json"]);
+    std::fs::write(&file, cpu.1).unwrap();
+    let (file, key) = (file.to_str().unwrap(), user.key());
+    let args = ["detect", file, "--tokenizer", TOKENIZER, "--key-file", &key, "--json"];
+    let output = user.wm(&args);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &report["verdict"]), (Some(10), &"watermarked".into()));
     assert!(report["z"].as_f64().unwrap() > 4.0, "{report}");

@@ -1,8 +1,6 @@
 //! Where a model computes, by name; and what the CPU refuses.
 
-use greenmark::engine::{
-    BatchShape, Device, DeviceChoice, DeviceDtype, Model, Placement, SamplerPlace,
-};
+use greenmark::engine::{BatchShape, Device, DeviceChoice, DeviceDtype, Model, Placement};
 
 use crate::fixtures::{Noise, bits, checkpoint, every, load};
 
