@@ -74,7 +74,7 @@ pub(crate) struct DeviceHistory(Vec<u32>);
 impl DeviceHistory {
     pub(crate) fn new(shape: HistoryShape, prompt: &[TokenId], vocab: usize) -> Self {
         let mut words = vec![0u32; shape.words()];
-        let window = shape.window.unwrap_or(0);
+        let window = shape.window().unwrap_or(0);
         // SAFETY: `words` has the room that the shape says, and all ids are below `vocab`.
         unsafe {
             gm_emulated_begin(

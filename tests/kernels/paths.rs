@@ -22,7 +22,7 @@ fn rows(seed: u64, count: usize) {
             if random.once_in(30) { *random.pick(&[1, 4096, 4097, LARGEST]) } else { vocab };
         let batch = 1 + random.below(if vocab > 20_000 { 3 } else { 12 });
         let mut requests: Vec<_> = (0..batch).map(|_| random_request(&mut random, vocab)).collect();
-        let expected: Vec<_> = requests.iter().map(|request| request.expected()).collect();
+        let expected: Vec<_> = requests.iter().map(Request::expected).collect();
         let launch = Launch {
             schedule: Schedule { workers: 1 + (done % 2) as u32, seed: random.next() },
             dense: random.once_in(6),
@@ -86,10 +86,10 @@ fn raw_entropy_is_that_of_the_logits_as_given() {
     let mut random = Random::new(6);
     let mut checked = 0;
     while checked < 40 {
-        let request = random_request(&mut random, 1 + random.below(6_000));
+        let vocab = 1 + random.below(6_000);
+        let request = random_request(&mut random, vocab);
         let plain = Request::new(json!({}), &[], Step::KEEP, request.logits.clone());
         let Ok(expected) = plain.expected() else { continue };
-        let vocab = request.logits.len();
         let mut batch = Batch::new(vocab);
         let mut device = request.device;
         let address = device.as_mut().map_or(0, DeviceHistory::address);

@@ -138,6 +138,16 @@ fn where_the_model_computes_follows_the_same_precedence() {
     }
 }
 
+#[test]
+#[cfg(feature = "engine")]
+fn the_log_names_where_the_model_computes() {
+    let place = "device = \"cpu\"\ndtype = \"auto\"\nsampler = \"cpu\"\ndeterministic = 8";
+    let service = crate::generation::service(&format!("[generation]\n{place}\n"));
+    // The CPU ignores the rows and draws where it computes.
+    service.until_said("wm: the model llama computes on CPU, ");
+    assert!(!service.log().contains("drawn on"), "{}", service.log());
+}
+
 /// The file of docs/deploy.md starts as it stands, with the files that the page says to make.
 #[test]
 fn the_published_configuration_starts() {

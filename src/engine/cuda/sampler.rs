@@ -42,6 +42,7 @@ pub struct DeviceSampler {
 /// Rows that were copied to the device.
 #[derive(Debug)]
 pub struct PreparedRows {
+    stream: Arc<CudaStream>,
     count: usize,
     vocab: usize,
     /// Of the histories that they name.
@@ -53,6 +54,8 @@ pub struct PreparedRows {
 /// The tokens that a request has had, counted on the device.
 #[derive(Debug)]
 pub struct DeviceHistory {
+    stream: Arc<CudaStream>,
+    vocab: usize,
     #[expect(dead_code, reason = "held so that the memory at the address lives")]
     words: CudaSlice<u32>,
     address: u64,
@@ -76,19 +79,28 @@ struct Scratch {
     lists: CudaSlice<u8>,
     dense: CudaSlice<f32>,
     results: CudaSlice<u8>,
+    /// Rows of the last launch.
+    launched: usize,
 }
 
 impl DeviceSampler {
-    /// The sampler for logits of `vocab` ids on `device`.
+    /// The sampler for logits of `vocab` ids on `device`, which is a model's
+    /// ([`Model::device`](crate::engine::Model::device)) or was opened by
+    /// [`DeviceChoice`](crate::engine::DeviceChoice): all work on such a device is on one stream.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when `device` is not a CUDA device or does not take the kernels.
+    /// [`OurError::Backend`] when `device` is none of these or does not take the kernels.
     pub fn new(device: &Device, vocab: usize) -> OurResult<Self> {
         Self::load(device, vocab).map_err(failed("loading the sampler on the device"))
     }
 
     fn load(device: &Device, vocab: usize) -> Result<Self> {
         let device = device.as_cuda_device()?.clone();
+        // candle's own devices have a stream per thread, and nothing orders those: a history could
+        // be freed under a kernel.
+        if device.is_event_tracking() {
+            return Err(Error::msg("not a device of one stream, as DeviceChoice opens them"));
+        }
         let load = |name: &str| {
             let kernel = device.get_or_load_custom_func(name, "greenmark_sampler", PTX)?;
             Ok::<_, Error>(kernel.into_cuda_function())
@@ -116,27 +128,29 @@ impl DeviceSampler {
         if shape.vocab() != self.vocab || prompt.iter().any(|&id| id as usize >= self.vocab) {
             return Err(Error::msg("the prompt is not of this model's vocabulary"));
         }
+        let vocab = self.vocab;
+        let stream = Arc::clone(&self.stream);
         let words = self.device.alloc_zeros::<u32>(shape.words())?;
         // One stream orders all work on these words, so nothing has to be recorded.
         let (address, _) = words.device_ptr(&self.stream);
         if !prompt.is_empty() {
             let ids = self.device.clone_htod(prompt)?;
             let count = small(prompt.len())?;
-            let window = small(shape.window.unwrap_or(0))?;
-            let vocab = small(self.vocab)?;
+            let window = small(shape.window().unwrap_or(0))?;
+            let width = small(vocab)?;
             let mut args = self.stream.launch_builder(&self.begin);
-            args.arg(&words).arg(&ids).arg(&count).arg(&window).arg(&vocab);
+            args.arg(&words).arg(&ids).arg(&count).arg(&window).arg(&width);
             // SAFETY: the arguments are the kernel's; `words` has the room that its shape says,
             // `ids` holds `count` ids below `vocab` (checked above).
             unsafe { args.launch(grid(1, 1)) }.w()?;
-        } else if let Some(window) = shape.window {
+        } else if let Some(window) = shape.window() {
             // The head of an empty history: the kernel has nothing else to do.
             let mut words = words;
             let head = [small(window)?];
             self.device.memcpy_htod(&head[..], &mut words.slice_mut(0..1))?;
-            return Ok(DeviceHistory { words, address });
+            return Ok(DeviceHistory { stream, vocab, words, address });
         }
-        Ok(DeviceHistory { words, address })
+        Ok(DeviceHistory { stream, vocab, words, address })
     }
 
     /// Copies the rows of a batch to the device.
@@ -162,6 +176,7 @@ impl DeviceSampler {
         packed.extend([0; 8]);
         let addresses = rows.iter().map(Row::history_address).filter(|address| *address != 0);
         Ok(PreparedRows {
+            stream: Arc::clone(&self.stream),
             count: rows.len(),
             vocab: batch.vocab(),
             addresses: addresses.collect(),
@@ -175,8 +190,9 @@ impl DeviceSampler {
     /// name by their addresses; the tokens are counted in them.
     ///
     /// # Errors
-    /// [`OurError::Backend`] for logits of another shape, type or stream, for a history that is
-    /// not among `histories`, and when the device fails.
+    /// [`OurError::Backend`] for logits of another shape or type, for logits, rows or histories of
+    /// another device, for a history that is not among `histories` or that two rows name, and when
+    /// the device fails.
     pub fn launch(
         &mut self,
         logits: &Tensor,
@@ -199,9 +215,22 @@ impl DeviceSampler {
                 rows.count, self.vocab
             )));
         }
-        let known = |address: &u64| histories.iter().any(|history| history.address == *address);
-        if !rows.addresses.iter().all(known) {
-            return Err(Error::msg("a row names a history that is not there"));
+        if !Arc::ptr_eq(&rows.stream, &self.stream) {
+            return Err(Error::msg("the rows are on another device"));
+        }
+        let ours = |history: &&&DeviceHistory| {
+            history.vocab == self.vocab && Arc::ptr_eq(&history.stream, &self.stream)
+        };
+        let mut known: Vec<u64> =
+            histories.iter().filter(ours).map(|history| history.address).collect();
+        known.sort_unstable();
+        known.dedup();
+        for address in &rows.addresses {
+            // Each is taken out, so that no two rows count in one history.
+            let Some(place) = known.iter().position(|known| known == address) else {
+                return Err(Error::msg("a row names a history that is not there, or not its own"));
+            };
+            known.swap_remove(place);
         }
         if height == 0 {
             return Ok(());
@@ -212,8 +241,8 @@ impl DeviceSampler {
         let Storage::Cuda(storage) = &*storage else {
             return Err(Error::msg("logits are not on a CUDA device"));
         };
-        if storage.device().cuda_stream().cu_stream() != self.stream.cu_stream() {
-            return Err(Error::msg("logits are on another stream"));
+        if !Arc::ptr_eq(&storage.device().cuda_stream(), &self.stream) {
+            return Err(Error::msg("the logits are on another device"));
         }
         let logits = storage.as_cuda_slice::<f32>()?.slice(start..end);
         let [row_args, entries, bits] = rows.offsets.map(|offset| rows.bytes.slice(offset..));
@@ -244,6 +273,7 @@ impl DeviceSampler {
         args.arg(&mut scratch.dense).arg(&mut scratch.results).arg(&vocab).arg(&stride);
         // SAFETY: as above; a result is written for each row.
         unsafe { args.launch(launch) }.w()?;
+        scratch.launched = height;
         self.scratch = Some(scratch);
         Ok(())
     }
@@ -257,13 +287,14 @@ impl DeviceSampler {
     }
 
     fn fetch(&self, count: usize) -> Result<Vec<RowResult>> {
-        let mut results = vec![RowResult::default(); count];
         if count == 0 {
-            return Ok(results);
+            return Ok(Vec::new());
         }
-        let Some(scratch) = self.scratch.as_ref().filter(|scratch| scratch.rows >= count) else {
+        let Some(scratch) = self.scratch.as_ref().filter(|scratch| scratch.launched >= count)
+        else {
             return Err(Error::msg(format!("no launch of {count} rows")));
         };
+        let mut results = vec![RowResult::default(); count];
         let written = scratch.results.slice(0..size_of_val(results.as_slice()));
         self.stream.memcpy_dtoh(&written, bytes_of_mut(&mut results)).w()?;
         self.stream.synchronize().w()?;
@@ -282,6 +313,7 @@ impl Scratch {
             lists: device.alloc_zeros(rows * LIST * LISTED_BYTES)?,
             dense: device.alloc_zeros(rows * vocab)?,
             results: device.alloc_zeros(rows * size_of::<RowResult>())?,
+            launched: 0,
         })
     }
 }

@@ -30,8 +30,4 @@ GM_DEVICE void gm_atomic_add(uint64_t *place, uint64_t value) {
   atomicAdd((unsigned long long *)place, (unsigned long long)value);
 }
 
-GM_DEVICE void gm_atomic_max(uint64_t *place, uint64_t value) {
-  atomicMax((unsigned long long *)place, (unsigned long long)value);
-}
-
 #endif

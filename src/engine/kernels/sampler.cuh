@@ -30,7 +30,6 @@ struct GmState {
   uint64_t surprisal;
   uint64_t green;
   uint64_t marked_total;
-  uint64_t heaviest;
   GmSpread spread;
   uint32_t scanned;
   uint32_t weighed;
@@ -44,6 +43,8 @@ struct GmState {
   uint32_t marked_max;
   uint32_t floor;
   uint32_t listed;
+  uint32_t rest_max;    // of the tokens that are not listed
+  uint32_t unused;
 };
 
 struct GmListed {
@@ -58,18 +59,19 @@ GM_DEVICE GmInputs gm_inputs(const float *logits, const GmEntry *entries, const 
   in.entries = entries;
   in.bits = bits;
   in.vocab = vocab;
-  in.aligned = stride % 4u == 0u;
+  in.aligned = ((uint64_t)in.logits & 15u) == 0u;
   return in;
 }
 
 // Whether this is the last block of its row to arrive. Everything that the others wrote before
 // they arrived can then be read.
 GM_DEVICE bool gm_arrive(uint32_t *arrived, uint32_t &shared_flag) {
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0u) {
+    // The barrier made the block's writes this thread's to publish, and passes on to the block what
+    // this thread has seen of the other blocks.
+    __threadfence();
     shared_flag = atomicAdd(arrived, 1u) + 1u == gridDim.x;
-    // What this thread has seen of the others must be seen by the whole block behind the barrier.
     __threadfence();
   }
   __syncthreads();
@@ -80,26 +82,26 @@ GM_DEVICE bool gm_arrive(uint32_t *arrived, uint32_t &shared_flag) {
 GM_DEVICE uint32_t gm_fresh(const uint32_t *place) { return *(const volatile uint32_t *)place; }
 GM_DEVICE uint64_t gm_fresh(const uint64_t *place) { return *(const volatile uint64_t *)place; }
 
-// The largest logit after the mark in this chunk. Only tokens within delta of the chunk's best
-// can be it, so only those are asked for their membership.
-GM_CALLED uint32_t gm_marked_max(GmReduction &reduction, const GmRow &row, const GmInputs &in, uint32_t first,
-                                 const float (&logits)[GM_PER_THREAD], uint32_t chunk_max) {
+// From which logit on a token of a chunk may be the chunk's best after the mark: within delta of
+// the chunk's best before it, and a little more than rounding can move a sum.
+GM_DEVICE float gm_within_reach(const GmRow &row, uint32_t chunk_max) {
   const double best = (double)gm_number_of_key(chunk_max);
   const double reach = row.delta < 0.0f ? -(double)row.delta : (double)row.delta;
-  // f32 rounding of a sum moves it by less than this share.
-  const double slack = 1e-6 * ((best < 0.0 ? -best : best) + reach);
+  return __double2float_rd(best - reach - 1e-6 * ((best < 0.0 ? -best : best) + reach));
+}
+
+// The largest logit after the mark among those of a thread's tokens that are `near` the best.
+// Called apart, so that it doesn't hold the thread's logits in memory: it reads few again.
+GM_CALLED uint32_t gm_marked_max(const GmRow &row, const GmInputs &in, uint32_t first, uint32_t near) {
   uint32_t key = 0u;
-#pragma unroll 1
-  for (uint32_t i = 0; i < GM_PER_THREAD; i++) {
-    const float logit = logits[i];
-    if (logit > GM_NEGATIVE_INFINITY && (double)logit + reach + slack >= best) {
-      const uint32_t id = first + i;
-      const bool green = gm_markable(row, in.bits, id) && gm_member(row, in.bits, id);
-      const uint32_t own = gm_rank_key(gm_biased(row, logit, green));
-      key = own > key ? own : key;
-    }
+  while (near != 0u) {
+    const uint32_t id = first + (uint32_t)__ffs((int)near) - 1u;
+    near &= near - 1u;
+    const bool green = gm_markable(row, in.bits, id) && gm_member(row, in.bits, id);
+    const uint32_t own = gm_rank_key(gm_biased(row, gm_processed(row, in, id), green));
+    key = own > key ? own : key;
   }
-  return gm_block_max(reduction, key);
+  return key;
 }
 
 // Chooses the floor of a row's list: the lowest place of the histogram such that it and all above
@@ -167,7 +169,13 @@ gm_scan(const float *logits, const GmRow *rows, const GmEntry *entries, const ui
   if (row.edits > 0u) culprit = gm_block_max(reduction, culprit);
   uint32_t marked_max = 0u;
   if (row.path == GM_PATH_OPEN && row.action == GM_BIAS && max > 0u) {
-    marked_max = gm_marked_max(reduction, row, in, first, values, max);
+    const float reach = gm_within_reach(row, max);
+    uint32_t near = 0u;
+#pragma unroll
+    for (uint32_t i = 0; i < GM_PER_THREAD; i++) {
+      if (values[i] > GM_NEGATIVE_INFINITY && values[i] >= reach) near |= 1u << i;
+    }
+    marked_max = gm_block_max(reduction, gm_marked_max(row, in, first, near));
   }
   if (threadIdx.x == 0u) {
     if (counts & 0xffffu) atomicAdd(&state->nan, (uint32_t)counts & 0xffffu);
@@ -195,7 +203,7 @@ struct GmWeights {
   uint64_t surprisal;
   uint64_t green;
   uint64_t marked_total;
-  uint64_t heaviest;
+  uint32_t rest_max;
   GmSpread spread;
   GmRunner runner;
 };
@@ -252,8 +260,8 @@ GM_DEVICE void gm_weigh_open(const GmRow &row, const GmInputs &in, const GmState
 }
 
 // The 16 tokens of a thread of a row that is truncated: the best are listed, the rest weighed as
-// far as the first truncation asks for it.
-GM_DEVICE void gm_weigh_listed(const GmRow &row, GmState *state, GmListed *list, uint32_t first,
+// far as the first truncation asks for it. All threads call it.
+GM_DEVICE void gm_weigh_listed(GmShared &shared, const GmRow &row, GmState *state, GmListed *list, uint32_t first,
                                const float (&logits)[GM_PER_THREAD], GmWeights &weights) {
   const float max = gm_number_of_key(state->max);
   const uint32_t floor = state->floor;
@@ -261,21 +269,33 @@ GM_DEVICE void gm_weigh_listed(const GmRow &row, GmState *state, GmListed *list,
   const bool spreads = row.flags & GM_NEEDS_SIGMA;
   double unit = 0.0;
   if (spreads) unit = gm_sigma_unit((double)max - (double)gm_number_of_key(~state->min));
+  uint32_t listed = 0u;
 #pragma unroll
   for (uint32_t i = 0; i < GM_PER_THREAD; i++) {
     const float logit = logits[i];
     if (!(logit > GM_NEGATIVE_INFINITY)) continue;
-    const bool listed = gm_rank_key(logit) >= floor;
-    if (listed) {
-      const uint32_t place = atomicAdd(&state->listed, 1u);
-      list[place].id = first + i;
-      list[place].logit = logit;
-    }
-    if (totals) {
-      const uint64_t mass = gm_weighed(__fsub_rn(logit, max), weights.total, weights.surprisal);
-      if (!listed && mass > weights.heaviest) weights.heaviest = mass;
-    }
+    const uint32_t key = gm_rank_key(logit);
+    if (key >= floor) listed |= 1u << i;
+    else weights.rest_max = key > weights.rest_max ? key : weights.rest_max;
+    if (totals) gm_weighed(__fsub_rn(logit, max), weights.total, weights.surprisal);
     if (spreads) gm_spread_add(weights.spread, max, logit, unit);
+  }
+  // A block asks once for room on the list; its order there means nothing.
+  const uint32_t own = (uint32_t)__popc(listed);
+  uint32_t place = (uint32_t)gm_block_scan(shared.reduction, own);
+  if (threadIdx.x == GM_THREADS - 1u) {
+    shared.selection.digit = place > 0u ? atomicAdd(&state->listed, place) : 0u;
+  }
+  __syncthreads();
+  place += shared.selection.digit - own;
+#pragma unroll
+  for (uint32_t i = 0; i < GM_PER_THREAD; i++) {
+    // No more are listed than there is room for, unless a row changed between the launches.
+    if ((listed >> i & 1u) && place < GM_LIST) {
+      list[place].id = first + i;
+      list[place].logit = logits[i];
+      place++;
+    }
   }
 }
 
@@ -293,6 +313,7 @@ struct GmList {
 GM_CALLED bool gm_finish_list(GmShared &shared, GmList &own, const GmRow &row, const GmInputs &in, GmState *state,
                               const GmListed *list, GmResult &result) {
   const uint32_t count = gm_fresh(&state->listed);
+  if (count > GM_LIST) return false;
   for (uint32_t i = threadIdx.x; i < count; i += GM_THREADS) {
     own.ids[i] = gm_fresh(&list[i].id);
     own.logits[i] = __uint_as_float(gm_fresh((const uint32_t *)&list[i].logit));
@@ -304,7 +325,8 @@ GM_CALLED bool gm_finish_list(GmShared &shared, GmList &own, const GmRow &row, c
   rest.flags = row.flags;
   rest.floor = state->floor;
   rest.min = gm_number_of_key(~state->min);
-  rest.heaviest = gm_fresh(&state->heaviest);
+  // A mass grows with its logit, so the largest of the rest is that of its best token.
+  rest.heaviest = gm_mass(__fsub_rn(gm_number_of_key(gm_fresh(&state->rest_max)), gm_number_of_key(state->max)));
   rest.whole.max = gm_number_of_key(state->max);
   rest.whole.live = state->live;
   rest.whole.total = gm_fresh(&state->total);
@@ -432,7 +454,7 @@ gm_weigh(const float *logits, const GmRow *rows, const GmEntry *entries, const u
       }
     }
     if (row.path == GM_PATH_OPEN && first < vocab) gm_weigh_open(row, in, *state, first, values, weights);
-    if (row.path == GM_PATH_LIST) gm_weigh_listed(row, state, list, first, values, weights);
+    if (row.path == GM_PATH_LIST) gm_weigh_listed(shared, row, state, list, first, values, weights);
     if (once) {
       weights.raw_total = weights.total;
       weights.raw_surprisal = weights.surprisal;
@@ -444,7 +466,8 @@ gm_weigh(const float *logits, const GmRow *rows, const GmEntry *entries, const u
       gm_add(shared.reduction, &state->surprisal, weights.surprisal);
     }
     if (row.flags & GM_NEEDS_TOTAL) {
-      if (weights.heaviest > 0) gm_atomic_max(&state->heaviest, weights.heaviest);
+      const uint32_t rest_max = gm_block_max(shared.reduction, weights.rest_max);
+      if (threadIdx.x == 0u) atomicMax(&state->rest_max, rest_max);
     }
     if (row.flags & GM_NEEDS_SIGMA) {
       gm_add(shared.reduction, &state->spread.sum, weights.spread.sum);

@@ -87,7 +87,7 @@ GM_DEVICE void gm_retain(const GmCandidates &candidates, const Keeps &keeps) {
 
 // The cut behind the `count` best; `count` is at most the number of live candidates.
 GM_CALLED uint64_t gm_cut_count(GmShared &shared, const GmCandidates &candidates, uint32_t count) {
-  return gm_cut(shared.selection, shared.reduction, candidates.count, count,
+  return gm_cut<true>(shared.selection, shared.reduction, candidates.count, count,
                 [&](uint32_t i, uint64_t &order, uint64_t &measure) {
                   const float logit = candidates.logits[i];
                   const bool live = logit > GM_NEGATIVE_INFINITY;
@@ -105,7 +105,7 @@ GM_DEVICE void gm_keep_mass(GmShared &shared, const GmCandidates &candidates, fl
     logit = candidates.logits[i];
     order = logit > GM_NEGATIVE_INFINITY ? gm_order(rank(logit), gm_id(candidates, i)) : 0;
   };
-  uint64_t last = gm_cut(shared.selection, shared.reduction, candidates.count, limit > 0 ? limit : 1,
+  uint64_t last = gm_cut<false>(shared.selection, shared.reduction, candidates.count, limit > 0 ? limit : 1,
                          [&](uint32_t i, uint64_t &order, uint64_t &measure) {
                            float logit;
                            place(i, order, logit);
@@ -113,7 +113,7 @@ GM_DEVICE void gm_keep_mass(GmShared &shared, const GmCandidates &candidates, fl
                          });
   if (at_least > 1u) {
     const uint64_t counted =
-        gm_cut(shared.selection, shared.reduction, candidates.count, at_least,
+        gm_cut<true>(shared.selection, shared.reduction, candidates.count, at_least,
                [&](uint32_t i, uint64_t &order, uint64_t &measure) {
                  float logit;
                  place(i, order, logit);

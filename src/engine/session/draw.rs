@@ -19,7 +19,7 @@ pub(super) enum Sampler {
     /// On the host.
     Host,
     /// On the device, with a sampler that the first request makes.
-    Device { device: Device, vocab: usize, sampler: Option<DeviceSampler> },
+    Device { device: Device, vocab: usize, sampler: Option<Box<DeviceSampler>> },
 }
 
 /// Where the tokens of one request are drawn.
@@ -52,9 +52,10 @@ impl Sampler {
         }
         let sampler = match sampler {
             Some(sampler) => sampler,
-            None => sampler.insert(DeviceSampler::new(device, *vocab)?),
+            None => sampler.insert(Box::new(DeviceSampler::new(device, *vocab)?)),
         };
-        let shape = request.chain.history_shape();
+        let most = request.prompt.len().saturating_add(request.max_tokens);
+        let shape = request.chain.history_shape().map(|shape| shape.for_tokens(most));
         let history = shape.map(|shape| sampler.history(shape, &request.prompt)).transpose()?;
         Ok(Place::Device(history))
     }
@@ -73,7 +74,7 @@ impl Sampler {
             (Self::Device { vocab, sampler: Some(sampler), .. }, Scores::Device(logits)) => {
                 choose_on_device(sampler, *vocab, &logits, rows, slots)
             }
-            (Self::Host, scores) | (Self::Device { .. }, scores) => {
+            (Self::Host | Self::Device { .. }, scores) => {
                 let values = scores.into_host()?;
                 let count = rows.iter().flatten().count().max(1);
                 let width = values.len() / count;
@@ -122,6 +123,9 @@ fn choose_on_device(
             }
             Err(error) => chosen.push(Err(error)),
         }
+    }
+    if owners.is_empty() {
+        return Ok(chosen);
     }
     let whole = picked.len() == logits.dims().first().copied().unwrap_or(0)
         && picked.iter().enumerate().all(|(place, &row)| place == row);

@@ -18,12 +18,25 @@ use crate::token::TokenSet;
 /// What the kernels keep of a request with penalties: counts of the tokens it has had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryShape {
-    /// Only the last so many tokens count; `None`: all.
-    pub window: Option<usize>,
+    window: Option<usize>,
     vocab: usize,
 }
 
 impl HistoryShape {
+    /// Only the last so many tokens count; `None`: all.
+    #[must_use]
+    pub fn window(&self) -> Option<usize> {
+        self.window
+    }
+
+    /// The shape for a request of at most so many tokens, prompt included: a window that holds
+    /// them all needs no more room, whatever was asked for.
+    #[must_use]
+    pub fn for_tokens(mut self, tokens: usize) -> Self {
+        self.window = self.window.map(|window| window.min(tokens.max(1)));
+        self
+    }
+
     /// Number of ids that are counted.
     #[must_use]
     pub fn vocab(&self) -> usize {
@@ -105,10 +118,12 @@ impl Batch {
     }
 
     /// Adds the row of one request. `history_address` is where the device keeps what
-    /// [`Chain::history_shape`] describes, 0 when it describes nothing.
+    /// [`Chain::history_shape`] describes, 0 when it describes nothing. No two rows of a batch may
+    /// name the same: each adds its token there.
     ///
     /// # Errors
-    /// Those of [`Chain::step`] that do not depend on logits, and of [`Chain::check_kernels`].
+    /// Those of [`Chain::step`] that do not depend on logits, and of [`Chain::check_kernels`];
+    /// [`Error::Parameter`] for an address of 0 where a penalty needs a history.
     pub fn push(
         &mut self,
         chain: &Chain,
@@ -126,8 +141,16 @@ impl Batch {
                 format!("{}, the size the chain was built for", chain.vocab),
             ));
         }
+        let needs_history = chain.history_shape().is_some();
+        if needs_history && history_address == 0 {
+            return Err(Error::parameter(
+                "history",
+                0,
+                "the address of a history: penalties count",
+            ));
+        }
         let mut packed = Row {
-            history: history_address,
+            history: if needs_history { history_address } else { 0 },
             draw_key: stream(draw).key(),
             temperature: 1.0,
             decoding: match chain.decoding() {
@@ -238,7 +261,6 @@ impl Batch {
         for (name, form) in chain.forms(context) {
             let mut edit = Edit::default();
             match form {
-                Form::Idle => continue,
                 Form::Absent => {
                     return Err(Error::Unsupported {
                         what: "sampling on the device:",
@@ -284,7 +306,9 @@ impl Batch {
                     (edit.kind, edit.value) = (row::EDIT_PRESENCE, value);
                 }
                 // A window without tokens.
-                Form::Repetition(_) | Form::Frequency(_) | Form::Presence(_) => continue,
+                Form::Repetition(_) | Form::Frequency(_) | Form::Presence(_) | Form::Idle => {
+                    continue;
+                }
             }
             // There are fewer members that edit than places.
             packed.edit[packed.edits as usize] = edit;
