@@ -1,9 +1,26 @@
-//! Compiles the device kernels for the CPU when the feature `emulator` asks for it.
+//! Compiles the device kernels for the CPU when the feature `emulator` asks for it, and tells the
+//! program how those of candle were compiled.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    if std::env::var_os("CARGO_FEATURE_CUDA").is_some() {
+        cuda();
+    }
     #[cfg(feature = "emulator")]
     emulator();
+}
+
+/// What the program has to know of the way candle's kernels were compiled: the oldest device that
+/// takes them, and whether those of quantised weights are among them (`tools/gpu-env`).
+fn cuda() {
+    for (name, default, told) in [
+        ("CUDA_COMPUTE_CAP", "80", "GREENMARK_COMPUTE_CAPABILITY"),
+        ("GREENMARK_QUANTISED_KERNELS", "present", "GREENMARK_QUANTISED_KERNELS"),
+    ] {
+        println!("cargo:rerun-if-env-changed={name}");
+        let value = std::env::var(name).unwrap_or_else(|_| default.to_owned());
+        println!("cargo:rustc-env={told}={value}");
+    }
 }
 
 /// One static library: the emulator of `tests/gpu/emulator` and the kernels it runs.

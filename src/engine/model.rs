@@ -187,6 +187,9 @@ impl Model {
     }
 
     /// The device that computes, with the stream on which it does; the CPU for a model there.
+    ///
+    /// All work on its memory has to be on that one stream, where nothing else orders it: tensors
+    /// made on this device are, other streams made from its context are not.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
@@ -196,6 +199,13 @@ impl Model {
     #[must_use]
     pub fn sampler(&self) -> SamplerPlace {
         self.sampler
+    }
+
+    /// Whether a sequence's logits depend on nothing but the sequence: always on the CPU, and on a
+    /// device with [`super::BatchShape::Fixed`].
+    #[must_use]
+    pub fn has_fixed_shape(&self) -> bool {
+        self.device.is_cpu() || self.pass_rows != PASS_ROWS
     }
 
     /// Whether sessions draw tokens on the device that computes the logits.

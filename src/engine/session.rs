@@ -216,8 +216,17 @@ impl<'a> Session<'a> {
     /// One forward pass for every request, and one token for each whose prompt has been read.
     ///
     /// # Errors
-    /// Those of the model; a fault of one row is an [`Event::Failed`] of that request alone.
+    /// Those of the model and the device; every request then leaves the session, because some may
+    /// have gone half a step. A fault of one row is an [`Event::Failed`] of that request alone.
     pub fn step(&mut self) -> Result<Vec<Event>> {
+        let events = self.step_together();
+        if events.is_err() {
+            self.slots.clear();
+        }
+        events
+    }
+
+    fn step_together(&mut self) -> Result<Vec<Event>> {
         let started = Instant::now();
         let chunk = self.prompt_chunk;
         let mut batch: Vec<Sequence<'_>> =

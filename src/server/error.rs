@@ -167,6 +167,11 @@ impl From<Error> for ApiError {
             (Error::TokenOutOfRange { .. }, _) => {
                 Self::bad_request("token_out_of_range", error.to_string())
             }
+            // A device without memory for one more text, for example.
+            (Error::Unavailable { .. }, _) => {
+                let message = "the model has no room for this now; try again later";
+                Self { cause: Some(error.to_string()), ..Self::unavailable("no_room", message, 5) }
+            }
             (_, ErrorKind::Input) => Self::bad_request("invalid_request", error.to_string()),
             (_, ErrorKind::Environment | ErrorKind::Internal) => {
                 Self { cause: Some(error.to_string()), ..Self::internal() }

@@ -191,3 +191,29 @@ fn no_source_file_is_longer_than_a_reader_can_hold() {
         }
     }
 }
+
+/// The committed PTX says of which source it was made.
+#[test]
+fn ptx_is_not_older_than_its_source() {
+    use sha2::{Digest, Sha256};
+    let folder = root().join("src/engine/kernels");
+    let mut sources: Vec<String> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".cuh"))
+        .collect();
+    sources.sort();
+    for name in ["layers", "sampler"] {
+        let mut hash = Sha256::new();
+        for source in
+            sources.iter().filter(|source| source.contains("layers") == (name == "layers"))
+        {
+            hash.update(fs::read(folder.join(source)).unwrap());
+        }
+        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let ptx = fs::read_to_string(folder.join(format!("{name}.ptx"))).unwrap();
+        let line = ptx.lines().next().unwrap();
+        let expected = format!("// Made of source with SHA-256 {hash}");
+        assert_eq!(line, expected, "{name}.ptx: run tools/gpu-ptx");
+    }
+}

@@ -117,7 +117,7 @@ fn shapes_that_cannot_be_are_refused() {
 /// an order that depends on the number of rows.
 fn with_split_products(test: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "--nocapture", test])
+        .args(["--exact", "--include-ignored", "--nocapture", test])
         .env("MOCK_CUDA_SPLIT", "1")
         .output()
         .unwrap();
@@ -130,6 +130,12 @@ fn with_split_products(test: &str) {
 #[test]
 fn products_that_depend_on_the_rows_change_nothing() {
     with_split_products("fixed::split_products");
+}
+
+#[test]
+fn sessions_and_drawing_beside_others_too() {
+    with_split_products("fixed::decoding_beside_others_gives_the_same_tokens");
+    with_split_products("session::who_joins_or_leaves_changes_nothing");
 }
 
 #[test]

@@ -51,6 +51,11 @@ impl User {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{args:?}: {errors}");
         let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        // The default is a fixed shape, for the one text that is asked for.
+        if extra == ["--device", "cuda:0"] {
+            let kernels = report["kernels"].as_str().unwrap();
+            assert!(kernels.ends_with("8 rows a pass"), "{kernels}");
+        }
         let sample = report["samples"][0].take();
         (sample["ids"].clone(), sample["text"].as_str().unwrap().to_owned())
     }
@@ -106,6 +111,7 @@ fn what_the_device_lacks_is_named() {
 #[test]
 fn the_doctor_sees_the_device() {
     let output = User::new().wm(&["doctor", "--json", "--offline"]);
+    assert_eq!(output.status.code(), Some(0));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let first = &report["devices"]["devices"][0];
     assert_eq!(first["device"], "cuda:0", "{report}");

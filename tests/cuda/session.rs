@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use greenmark::engine::{BatchShape, DeviceDtype, Generation, Model, Observe, Request, Session};
+use greenmark::engine::{
+    BatchShape, DeviceDtype, Event, Generation, Model, Observe, Request, Session,
+};
 use greenmark::error::Error;
 use greenmark::prf::Key;
 use greenmark::profile::{Context, ContextWidth, Delta, Gamma, PromptContext, Repeats};
@@ -74,5 +76,41 @@ fn sampled_and_marked_tokens_are_those_of_the_cpu() {
                 assert_eq!(found, wanted, "{name} {kernels} {marked}");
             }
         }
+    }
+}
+
+/// Requests that join at any step, in any order, beside others that are cancelled midway: each
+/// text is the one it would be alone, drawn on the device.
+#[test]
+fn who_joins_or_leaves_changes_nothing() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/models/tokenizer-300.json");
+    let tokenizer = Tokenizer::open(path).unwrap();
+    let model = on_device(checkpoint("llama"), DeviceDtype::F32, BatchShape::Fixed(4));
+    let requests = requests(&tokenizer, true);
+    let alone: Vec<Vec<u32>> =
+        requests.iter().map(|r| tokens(&model, &tokenizer, vec![r.clone()]).remove(0)).collect();
+    for order in [[0, 1, 2, 3, 4], [3, 0, 4, 2, 1]] {
+        let mut session = Session::new(&model, &tokenizer).with_prompt_chunk(2);
+        let mut owners = Vec::new();
+        let mut found = vec![Vec::new(); requests.len()];
+        for step in 0.. {
+            if let Some(&index) = order.get(step / 3).filter(|_| step % 3 == 0) {
+                owners.push((session.add(requests[index].clone()).unwrap(), index));
+                // Somebody who leaves again.
+                let left = session.add(requests[0].clone()).unwrap();
+                session.step().unwrap();
+                session.cancel(left);
+            }
+            if session.active() == 0 && step > 15 {
+                break;
+            }
+            for event in session.step().unwrap() {
+                if let Event::Finished(id, generation) = event {
+                    let owner = owners.iter().find(|(owner, _)| *owner == id).unwrap();
+                    found[owner.1] = generation.ids;
+                }
+            }
+        }
+        assert_eq!(found, alone, "{order:?}");
     }
 }

@@ -163,7 +163,8 @@ pub(super) fn counted(scheme: &dyn Scheme, ids: &[TokenId]) -> impl Iterator<Ite
 
 fn measured(tokens: Vec<TokenUncertainty>, source: &'static str) -> Result<Steps> {
     let Some(rate) = mean_green_chance(&tokens) else {
-        let allowed = "steps with their chances: a text of this version's generate";
+        let allowed = "steps with their chances: a text of this version's generate, on a GPU \
+                       with --sampler cpu";
         return Err(Error::parameter("entropy_profile", "only entropies", allowed).into());
     };
     Ok(Steps { rate, count: tokens.len(), tokens, source })

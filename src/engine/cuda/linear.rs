@@ -163,6 +163,15 @@ fn load_blocks(
     columns: usize,
     inputs: usize,
 ) -> Result<QTensor> {
+    if env!("GREENMARK_QUANTISED_KERNELS") != "present" {
+        return Err(Error::Unsupported {
+            what: "tensor type on a CUDA device in a build without kernels for quantised weights:",
+            found: format!("{:?} of {}", weight.storage, weight.name),
+            supported: "--dtype f32 and --dtype bf16, which dequantise when they load; --device \
+                        cpu; a full build (tools/gpu-build without --lite)"
+                .into(),
+        });
+    }
     let dtype = block_type(weight.storage).ok_or_else(|| Error::Unsupported {
         what: "tensor type on a CUDA device",
         found: format!("{:?} of {}", weight.storage, weight.name),

@@ -42,11 +42,34 @@ fn open_cuda(ordinal: usize) -> Result<CudaDevice> {
         let reason = format!("this machine has {count}, the last is {last}");
         return Err(unavailable(reason, "`wm doctor` lists the devices"));
     }
-    launch::device_with_own_stream(ordinal).map_err(|error| {
+    let device = launch::device_with_own_stream(ordinal).map_err(|error| {
         let remedy = "the libraries of CUDA 13 (libcublas.so.13 among them) must be in \
                       LD_LIBRARY_PATH, and the device must have free memory";
         unavailable(first_line(&error.to_string()), remedy)
-    })
+    })?;
+    let context = device.cuda_stream().context().clone();
+    let (major, minor) = context.compute_capability().map_err(|error| {
+        unavailable(format!("it does not say what it is ({:?})", error.0), "`nvidia-smi` may")
+    })?;
+    // Kernels for a newer device load nowhere else, and the first of them would fail much later.
+    let (own, needed) = (10 * major + minor, oldest());
+    if own < needed {
+        let reason = format!(
+            "it has compute capability {major}.{minor}, this program was built for {}.{} and later",
+            needed / 10,
+            needed % 10
+        );
+        let remedy =
+            format!("build with CUDA_COMPUTE_CAP={own} tools/gpu-build, or run with --device cpu");
+        return Err(unavailable(reason, &remedy));
+    }
+    Ok(device)
+}
+
+/// Ten times the oldest compute capability that candle's kernels were compiled for; our own are
+/// for 8.0.
+fn oldest() -> i32 {
+    env!("GREENMARK_COMPUTE_CAPABILITY").parse().unwrap_or(80).max(80)
 }
 
 /// The same device with a stream of its own. What candle opens by default has one per thread, on

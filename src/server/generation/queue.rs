@@ -107,6 +107,8 @@ pub(super) struct Status {
     pub(super) waiting: AtomicUsize,
     pub(super) steps: AtomicU64,
     pub(super) panics: AtomicU64,
+    /// Steps that failed since the last that did not.
+    pub(super) failures: AtomicU64,
     /// Mean time of a group, in milliseconds.
     pub(super) mean_millis: AtomicU64,
     pub(super) abort: AtomicBool,
@@ -228,7 +230,9 @@ impl GenerationQueue {
     #[must_use]
     pub fn is_open(&self) -> bool {
         let closed = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).is_none();
-        !closed && !self.status.ended.load(Ordering::Relaxed)
+        // A device that failed for good fails every step; one failure can be a matter of memory.
+        let answers = self.status.failures.load(Ordering::Relaxed) < 3;
+        !closed && answers && !self.status.ended.load(Ordering::Relaxed)
     }
 
     /// How busy the thread is.

@@ -120,6 +120,7 @@ impl Worker {
         match self.pool.install(|| session.step()) {
             Ok(events) => {
                 self.status.steps.fetch_add(1, Ordering::Relaxed);
+                self.status.failures.store(0, Ordering::Relaxed);
                 for event in events {
                     self.deliver(session, event);
                 }
@@ -127,6 +128,7 @@ impl Worker {
             }
             Err(error) => {
                 // A fault of the pass as a whole: nobody's result can be trusted.
+                self.status.failures.fetch_add(1, Ordering::Relaxed);
                 let error = Arc::new(error);
                 for group in self.running.drain(..) {
                     group.leave(session);

@@ -15,7 +15,7 @@ pub(super) fn route() -> Route {
 async fn ready(Extract(state): Extract<State>) -> Result<axum::Json<serde_json::Value>, ApiError> {
     let ready = state.ready()?;
     if ready.generator.as_ref().is_some_and(|generator| !generator.is_ready()) {
-        let message = "the model's thread has ended; restart the service";
+        let message = "the model answers no more; restart the service";
         return Err(ApiError::unavailable("generation_ended", message, 60));
     }
     Ok(axum::Json(json!({"status": "ready"})))

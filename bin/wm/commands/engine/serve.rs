@@ -39,6 +39,9 @@ impl ServedModel {
         let (model, path) = load_model(&self.source, &self.opened)?;
         let name = name(&self.source.model, &path);
         note!("the model {name} computes on {}", place(&model));
+        if !model.device().is_cpu() && !model.has_fixed_shape() {
+            note!("without --deterministic a text's tokens may depend on those beside it");
+        }
         let engine = TextEngine::open(model, &path, self.tokenizer.as_deref())?;
         Ok(Generator::start(name, engine, self.settings, profiles)?)
     }
