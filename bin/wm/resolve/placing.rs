@@ -1,9 +1,11 @@
 //! Where a model is to compute: the device flags as a placement.
 
 use greenmark::Result;
-use greenmark::engine::{BatchShape, DeviceChoice, DeviceDtype, Placement, SamplerPlace};
+use greenmark::document::visible::one_line;
+use greenmark::engine::{BatchShape, DeviceChoice, DeviceDtype, Placement, SamplerPlace, devices};
 
 use crate::args::DeviceArgs;
+use crate::output::note;
 
 /// What the flags ask for; no device is touched yet.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +48,19 @@ impl Placing {
             sampler: self.sampler,
         };
         placement.check()?;
+        if self.device == DeviceChoice::Auto && placement.device.is_cpu() {
+            note_broken_device();
+        }
         Ok(Opened { placement, is_own_choice: self.device == DeviceChoice::Auto })
+    }
+}
+
+/// Says why a device that is there is not used.
+fn note_broken_device() {
+    if !devices().devices.is_empty()
+        && let Err(error) = DeviceChoice::Cuda(0).open()
+    {
+        note!("--device auto takes the CPU: {}", one_line(&error.to_string()));
     }
 }
 

@@ -156,6 +156,11 @@ fn numbers<T: Element>(weight: &Tensor<'_>, columns: usize, inputs: usize) -> Re
     }
 }
 
+/// Whether candle's kernels for quantised weights were compiled; what stands in for them in other
+/// builds ends the process, so there such weights are converted.
+pub(super) const HAS_QUANTISED_KERNELS: bool =
+    matches!(env!("GREENMARK_QUANTISED_KERNELS").as_bytes(), b"present");
+
 /// A matrix of blocks that candle multiplies on the device.
 fn load_blocks(
     device: &CudaDevice,
@@ -163,15 +168,6 @@ fn load_blocks(
     columns: usize,
     inputs: usize,
 ) -> Result<QTensor> {
-    if env!("GREENMARK_QUANTISED_KERNELS") != "present" {
-        return Err(Error::Unsupported {
-            what: "tensor type on a CUDA device in a build without kernels for quantised weights:",
-            found: format!("{:?} of {}", weight.storage, weight.name),
-            supported: "--dtype f32 and --dtype bf16, which dequantise when they load; --device \
-                        cpu; a full build (tools/gpu-build without --lite)"
-                .into(),
-        });
-    }
     let dtype = block_type(weight.storage).ok_or_else(|| Error::Unsupported {
         what: "tensor type on a CUDA device",
         found: format!("{:?} of {}", weight.storage, weight.name),
@@ -184,7 +180,7 @@ fn load_blocks(
         let storage = QStorage::from_data(aligned(weight.data), &device, dtype)?;
         QTensor::new(storage, (columns, inputs))
     };
-    build().map_err(|e| Error::backend(format!("loading {} on the device", weight.name), e))
+    build().map_err(super::failed("loading quantised weights"))
 }
 
 /// candle looks at the bytes as blocks, some of which hold 32-bit numbers, before it copies them.

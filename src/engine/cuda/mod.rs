@@ -61,7 +61,7 @@ pub(super) fn load(
     let quantised = stored.iter().any(|s| matches!(s, Stored::Blocks(_) | Stored::Candle(_)));
     let half = stored.iter().any(|s| matches!(s, Stored::F16 | Stored::Bf16));
     match placement.dtype {
-        DeviceDtype::Auto if quantised => {
+        DeviceDtype::Auto if quantised && linear::HAS_QUANTISED_KERNELS => {
             load_as::<f32>(&device, placement.batch, Quantised::Kept, config, weights)
         }
         DeviceDtype::Auto if half => {
@@ -90,13 +90,14 @@ fn load_as<T: Element>(
     let kernels = Kernels::load(device).map_err(|e| Error::backend("loading the kernels", e))?;
     let ops = CudaOps::<T> { kernels: Arc::new(kernels), fixed, quantised };
     let causal = models::load(&ops, config, weights)?;
+    let kept = if quantised == Quantised::Kept { " and quantised weights" } else { "" };
     let shape = fixed.map_or(String::new(), |rows| format!(", {rows} rows a pass"));
     Ok(Loaded {
         causal,
         device: Device::Cuda(device.clone()),
         caches: model::Caches::Device(Caches::new(device.clone())),
         cache_type: T::CACHE,
-        kernels: format!("CUDA, {}, {}{shape}", open::name(device), T::NAME),
+        kernels: format!("CUDA, {}, {}{kept}{shape}", open::name(device), T::NAME),
         pass_rows: fixed.unwrap_or(PASS_ROWS),
     })
 }
@@ -177,7 +178,19 @@ impl<T: Element> CudaOps<T> {
 }
 
 fn failed(what: &'static str) -> impl Fn(candle_core::Error) -> Error {
-    move |error| Error::backend(format!("{what} on the device"), error)
+    move |error| {
+        let text = error.to_string();
+        // What candle passes on of the driver is its text.
+        if text.contains("OUT_OF_MEMORY") {
+            return Error::Unavailable {
+                what: format!("memory of the device for {what}"),
+                reason: text.lines().next().unwrap_or_default().to_owned(),
+                remedy: "Ask for fewer texts at a time or shorter ones, or take --device cpu"
+                    .into(),
+            };
+        }
+        Error::backend(format!("{what} on the device"), error)
+    }
 }
 
 impl<T: Element> Ops for CudaOps<T> {

@@ -29,11 +29,11 @@ pub(in crate::engine) fn open(ordinal: usize) -> Result<Device> {
 fn open_cuda(ordinal: usize) -> Result<CudaDevice> {
     let unavailable = |reason: String, remedy: &str| Error::Unavailable {
         what: format!("device {}", DeviceChoice::Cuda(ordinal)),
-        reason,
+        reason: format!("{reason}."),
         remedy: remedy.to_owned(),
     };
     let count = count().map_err(|reason| {
-        let remedy = "run on a machine with an NVIDIA GPU and its driver (`nvidia-smi` lists \
+        let remedy = "Run on a machine with an NVIDIA GPU and its driver (`nvidia-smi` lists \
                       both), or with --device cpu";
         unavailable(reason, remedy)
     })?;
@@ -43,7 +43,7 @@ fn open_cuda(ordinal: usize) -> Result<CudaDevice> {
         return Err(unavailable(reason, "`wm doctor` lists the devices"));
     }
     let device = launch::device_with_own_stream(ordinal).map_err(|error| {
-        let remedy = "the libraries of CUDA 13 (libcublas.so.13 among them) must be in \
+        let remedy = "The libraries of CUDA 13 (libcublas.so.13 among them) must be in \
                       LD_LIBRARY_PATH, and the device must have free memory";
         unavailable(first_line(&error.to_string()), remedy)
     })?;
@@ -60,7 +60,7 @@ fn open_cuda(ordinal: usize) -> Result<CudaDevice> {
             needed % 10
         );
         let remedy =
-            format!("build with CUDA_COMPUTE_CAP={own} tools/gpu-build, or run with --device cpu");
+            format!("Build with CUDA_COMPUTE_CAP={own} tools/gpu-build, or run with --device cpu");
         return Err(unavailable(reason, &remedy));
     }
     Ok(device)

@@ -15,7 +15,8 @@ use candle_core::cuda_backend::cudarc::driver::{
 use candle_core::cuda_backend::{CudaDevice, WrapErr};
 use candle_core::{Device, Error, Result, Storage, Tensor};
 
-use crate::error::{Error as OurError, Result as OurResult};
+use super::failed;
+use crate::error::Result as OurResult;
 use crate::sample::kernel::{
     BEST_BYTES, Batch, CHUNK, HISTOGRAM, HistoryShape, LIST, LISTED_BYTES, Row, RowResult,
     STATE_BYTES,
@@ -89,9 +90,9 @@ impl DeviceSampler {
     /// [`DeviceChoice`](crate::engine::DeviceChoice): all work on such a device is on one stream.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when `device` is none of these or does not take the kernels.
+    /// [`Error::Backend`](crate::Error::Backend) when `device` is none of these or does not take the kernels.
     pub fn new(device: &Device, vocab: usize) -> OurResult<Self> {
-        Self::load(device, vocab).map_err(failed("loading the sampler on the device"))
+        Self::load(device, vocab).map_err(failed("loading the sampler"))
     }
 
     fn load(device: &Device, vocab: usize) -> Result<Self> {
@@ -119,9 +120,9 @@ impl DeviceSampler {
     /// Counts a prompt on the device.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when the device has no memory for it.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when the device has no memory for it.
     pub fn history(&self, shape: HistoryShape, prompt: &[TokenId]) -> OurResult<DeviceHistory> {
-        self.begin(shape, prompt).map_err(failed("counting a prompt on the device"))
+        self.begin(shape, prompt).map_err(failed("counting a prompt"))
     }
 
     fn begin(&self, shape: HistoryShape, prompt: &[TokenId]) -> Result<DeviceHistory> {
@@ -156,9 +157,9 @@ impl DeviceSampler {
     /// Copies the rows of a batch to the device.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when the device has no memory for them.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when the device has no memory for them.
     pub fn prepare(&self, batch: &Batch) -> OurResult<PreparedRows> {
-        self.pack(batch).map_err(failed("copying rows to the device"))
+        self.pack(batch).map_err(failed("copying rows"))
     }
 
     fn pack(&self, batch: &Batch) -> Result<PreparedRows> {
@@ -190,7 +191,7 @@ impl DeviceSampler {
     /// name by their addresses; the tokens are counted in them.
     ///
     /// # Errors
-    /// [`OurError::Backend`] for logits of another shape or type, for logits, rows or histories of
+    /// [`Error::Backend`](crate::Error::Backend) for logits of another shape or type, for logits, rows or histories of
     /// another device, for a history that is not among `histories` or that two rows name, and when
     /// the device fails.
     pub fn launch(
@@ -199,7 +200,7 @@ impl DeviceSampler {
         rows: &PreparedRows,
         histories: &[&DeviceHistory],
     ) -> OurResult<()> {
-        self.enqueue(logits, rows, histories).map_err(failed("sampling on the device"))
+        self.enqueue(logits, rows, histories).map_err(failed("sampling"))
     }
 
     fn enqueue(
@@ -281,9 +282,9 @@ impl DeviceSampler {
     /// The results of the last launch, of its first `count` rows; waits for it.
     ///
     /// # Errors
-    /// [`OurError::Backend`] when there was no launch of so many rows, or it failed.
+    /// [`Error::Backend`](crate::Error::Backend) when there was no launch of so many rows, or it failed.
     pub fn results(&self, count: usize) -> OurResult<Vec<RowResult>> {
-        self.fetch(count).map_err(failed("fetching tokens from the device"))
+        self.fetch(count).map_err(failed("fetching tokens"))
     }
 
     fn fetch(&self, count: usize) -> Result<Vec<RowResult>> {
@@ -341,8 +342,4 @@ fn small(size: usize) -> Result<u32> {
 
 fn grid(chunks: u32, rows: u32) -> LaunchConfig {
     LaunchConfig { grid_dim: (chunks, rows, 1), block_dim: (BLOCK, 1, 1), shared_mem_bytes: 0 }
-}
-
-fn failed(what: &'static str) -> impl Fn(Error) -> OurError {
-    move |error| OurError::backend(what, error)
 }

@@ -1,8 +1,8 @@
 //! The tokenizer of a model that is here already: does it give a text back?
 
+use greenmark::Error;
 use greenmark::store::{Fetch, Silent, Store};
 use greenmark::text::Tokenizer;
-use greenmark::{Error, ErrorKind, Result};
 
 use super::Check;
 
@@ -11,32 +11,28 @@ const TEXT: &str =
     "The Zürich café: Привет, мир. 你好，世界! مرحبا नमस्ते 안녕 🙂🏳️‍🌈\n\tfn main() { 1 + 1 }  ";
 
 /// Looks for the file of `spec`, reads its tokenizer and sends a text through it.
-///
-/// # Errors
-/// For a `spec` that names nothing.
-pub(super) fn tokenizer(store: &Store, spec: &str) -> Result<Check> {
+pub(super) fn tokenizer(store: &Store, spec: &str) -> Check {
     let name = "tokenizer";
     let path = match store.resolve_tokenizer(spec, Fetch::Offline, &mut Silent) {
         Ok(path) => path,
         Err(Error::Unavailable { .. }) => {
-            return Ok(Check::note(name, format!("the model {spec} is not in the cache"))
-                .with_remedy(format!("run: wm models pull {spec}")));
+            return Check::note(name, format!("the model {spec} is not in the cache"))
+                .with_remedy(format!("run: wm models pull {spec}"));
         }
-        Err(error) if error.kind() == ErrorKind::Input => return Err(error),
-        Err(error) => return Ok(Check::problem_of(name, &error)),
+        Err(error) => return Check::problem_of(name, &error),
     };
     let tokenizer = match Tokenizer::open(&path) {
         Ok(tokenizer) => tokenizer,
-        Err(error) => return Ok(Check::problem_of(name, &error)),
+        Err(error) => return Check::problem_of(name, &error),
     };
     let ids = match tokenizer.encode_ids(TEXT) {
         Ok(ids) => ids,
-        Err(error) => return Ok(Check::problem_of(name, &error)),
+        Err(error) => return Check::problem_of(name, &error),
     };
     let said = format!("{spec}: {} ids", tokenizer.vocab_size());
     if tokenizer.decode(&ids) != TEXT.as_bytes() {
         let remedy = "marks in such text are partly lost: use another model, or report this";
-        return Ok(Check::problem(name, format!("{said}, a text does not come back"), remedy));
+        return Check::problem(name, format!("{said}, a text does not come back"), remedy);
     }
     let text = format!(
         "{said}, {} bytes to {} tokens and back, fingerprint {}",
@@ -44,5 +40,5 @@ pub(super) fn tokenizer(store: &Store, spec: &str) -> Result<Check> {
         ids.len(),
         tokenizer.fingerprint()
     );
-    Ok(Check::ok(name, text))
+    Check::ok(name, text)
 }
