@@ -50,7 +50,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<Exit> {
     checks.push(keys::default_key());
     checks.extend(keys::api_keys());
     if let Ok(store) = &store {
-        checks.push(model::tokenizer(store, &args.model));
+        checks.push(model::tokenizer(store, &args.model)?);
     }
     checks.push(self_test::prf());
     checks.push(self_test::detection());
