@@ -1,10 +1,10 @@
 //! The tokenizer of a model that is here already: does it give a text back?
 
-use greenmark::{Error, Result};
 use std::path::Path;
 
 use greenmark::store::{Fetch, Silent, Store};
 use greenmark::text::Tokenizer;
+use greenmark::{Error, Result};
 
 use super::Check;
 
@@ -27,11 +27,14 @@ pub(super) fn tokenizer(store: &Store, spec: &str) -> Result<Check> {
         }
         Err(error @ Error::Parameter { .. }) => Err(error),
         // What was named, not what the cache should hold.
-        Err(Error::Io { path, source }) if path == Path::new(spec) => {
-            Err(Error::Io { path, source })
-        }
+        Err(error) if names(&error, spec) => Err(error),
         Err(error) => Ok(Check::problem_of(NAME, &error)),
     }
+}
+
+/// Whether an error is of the file that `spec` is.
+fn names(error: &Error, spec: &str) -> bool {
+    matches!(error, Error::Io { path, .. } if path == Path::new(spec))
 }
 
 fn round_trip(spec: &str, path: &Path) -> Check {
