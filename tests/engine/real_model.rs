@@ -175,7 +175,9 @@ fn g05_a_token_costs_the_same_at_1900_as_at_100() {
     };
     let (early, late) = (time(100), time(1900));
     println!("per token: {early:?} at 100, {late:?} at 1900");
-    assert!(late < 2 * early, "{early:?} at 100, {late:?} at 1900");
+    // Attention over 1,900 positions alone comes to between 1.5 and 2.1 times, by the machine's
+    // memory; a cache that is copied for every token moves 86 MB more and comes to 3.
+    assert!(2 * late < 5 * early, "{early:?} at 100, {late:?} at 1900");
 }
 
 #[test]
