@@ -9,6 +9,7 @@
     reason = "a test fails by panicking; its numbers are small and exact"
 )]
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -197,23 +198,23 @@ fn no_source_file_is_longer_than_a_reader_can_hold() {
 fn ptx_is_not_older_than_its_source() {
     use sha2::{Digest, Sha256};
     let folder = root().join("src/engine/kernels");
-    let mut sources: Vec<String> = fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".cuh"))
-        .collect();
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    sources.retain(|path| path.extension().is_some_and(|extension| extension == "cuh"));
     sources.sort();
     for name in ["layers", "sampler"] {
         let mut hash = Sha256::new();
-        for source in
-            sources.iter().filter(|source| source.contains("layers") == (name == "layers"))
-        {
-            hash.update(fs::read(folder.join(source)).unwrap());
+        for source in &sources {
+            // The layers are one file, the sampler all others.
+            if source.ends_with("layers.cuh") == (name == "layers") {
+                hash.update(fs::read(source).unwrap());
+            }
         }
-        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut expected = String::from("// Made of source with SHA-256 ");
+        for byte in hash.finalize() {
+            write!(expected, "{byte:02x}").unwrap();
+        }
         let ptx = fs::read_to_string(folder.join(format!("{name}.ptx"))).unwrap();
-        let line = ptx.lines().next().unwrap();
-        let expected = format!("// Made of source with SHA-256 {hash}");
-        assert_eq!(line, expected, "{name}.ptx: run tools/gpu-ptx");
+        assert_eq!(ptx.lines().next().unwrap(), expected, "{name}.ptx: run tools/gpu-ptx");
     }
 }
