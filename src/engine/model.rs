@@ -11,7 +11,7 @@ use super::cpu::{Cpu, Isa};
 use super::cuda;
 use super::defaults::GenerationDefaults;
 use super::models::{self, Causal};
-use super::placement::{Placement, SamplerPlace};
+use super::placement::{BatchShape, Placement, SamplerPlace};
 use super::scores::Scores;
 use super::weights::{Source, Weights};
 use crate::error::{Error, Result};
@@ -70,6 +70,7 @@ pub struct Model {
     caches: Caches,
     pass_rows: usize,
     sampler: SamplerPlace,
+    batch: BatchShape,
     info: ModelInfo,
 }
 
@@ -106,7 +107,7 @@ impl Model {
                 cuda::load(placement, config, weights)
             }
         })?;
-        Ok(Self { sampler: placement.sampler, ..model })
+        Ok(Self { sampler: placement.sampler, batch: placement.batch, ..model })
     }
 
     /// Loads for the CPU with kernels of the given level. Every level gives the same bits.
@@ -161,7 +162,15 @@ impl Model {
             defaults,
             warnings,
         };
-        Ok(Self { causal, device, caches, pass_rows, sampler: SamplerPlace::Auto, info })
+        Ok(Self {
+            causal,
+            device,
+            caches,
+            pass_rows,
+            sampler: SamplerPlace::Auto,
+            batch: BatchShape::Free,
+            info,
+        })
     }
 
     /// What the model is.
@@ -205,7 +214,7 @@ impl Model {
     /// device with [`super::BatchShape::Fixed`].
     #[must_use]
     pub fn has_fixed_shape(&self) -> bool {
-        self.device.is_cpu() || self.pass_rows != PASS_ROWS
+        self.device.is_cpu() || self.batch != BatchShape::Free
     }
 
     /// Whether sessions draw tokens on the device that computes the logits.

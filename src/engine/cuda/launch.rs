@@ -230,7 +230,7 @@ fn check(holds: bool, what: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::msg(format!("{what} does not fit the rows"))) }
 }
 
-fn small(size: usize) -> Result<u32> {
+pub(super) fn small(size: usize) -> Result<u32> {
     u32::try_from(size).map_err(|_| Error::msg(format!("{size} is too large for a kernel")))
 }
 

@@ -16,6 +16,7 @@ use candle_core::cuda_backend::{CudaDevice, WrapErr};
 use candle_core::{Device, Error, Result, Storage, Tensor};
 
 use super::failed;
+use super::launch::small;
 use crate::error::Result as OurResult;
 use crate::sample::kernel::{
     BEST_BYTES, Batch, CHUNK, HISTOGRAM, HistoryShape, LIST, LISTED_BYTES, Row, RowResult,
@@ -334,10 +335,6 @@ fn bytes_of<T: Shared>(values: &[T]) -> &[u8] {
 fn bytes_of_mut<T: Shared>(values: &mut [T]) -> &mut [u8] {
     // SAFETY: the memory of `values`, in which every pattern of bytes is a value.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
-}
-
-fn small(size: usize) -> Result<u32> {
-    u32::try_from(size).map_err(|_| Error::msg(format!("{size} is too large for a kernel")))
 }
 
 fn grid(chunks: u32, rows: u32) -> LaunchConfig {
